@@ -78,10 +78,10 @@ impl Machine {
     /// compiled for.
     pub fn simulated(machine: &overlock_sim::machine::Machine, host: &Host) -> Self {
         let cpus = machine.cpus();
-        let whole = overlock_sim::machine::Machine::preset(machine.name);
+        let whole = overlock_sim::machine::Machine::named(&machine.name);
         Self {
             cpu: format!("simulated {}", machine.about),
-            cpus_online: whole.map_or(cpus, overlock_sim::machine::Machine::cpus),
+            cpus_online: whole.map_or(cpus, |whole| whole.cpus()),
             cpus_allowed: cpus,
             cpu_quota: None,
             cpus: cpus as f64,
@@ -257,7 +257,7 @@ mod tests {
                 .ends_with(", in a virtual machine")
         };
         let measured = Host {
-            name: "measured",
+            name: "measured".into(),
             ..Host::THREADS
         };
         assert!(!named(&measured) && !named(&Host::THREADS));

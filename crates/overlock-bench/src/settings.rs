@@ -1,5 +1,7 @@
 //! The request of a run, as the report repeats it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::workload::Parameters;
@@ -37,14 +39,14 @@ pub struct Settings {
 }
 
 /// A simulated machine, by the names that bring it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Simulation {
-    /// The machine.
-    pub machine: &'static str,
+    /// The machine: its preset, and the keys that differ from it.
+    pub machine: Cow<'static, str>,
     /// How many of its cores were used.
     pub cores: usize,
-    /// The host of the vCPUs.
-    pub host: &'static str,
+    /// The host of the vCPUs, in the same way.
+    pub host: Cow<'static, str>,
     /// vCPUs of other guests.
     pub others: usize,
     /// Seed of the random choices.

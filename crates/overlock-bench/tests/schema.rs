@@ -88,7 +88,7 @@ fn simulate(workload: Workload, locks: &[&str]) -> (Value, Vec<u8>) {
         stat: false,
         deadline: None,
     };
-    let world = Simulated::new(model, host, 7, Arc::default());
+    let world = Simulated::new(model, host.clone(), 7, Arc::default());
     let ignore = &mut |_: usize, _: &'static registry::Entry, _: usize| {};
     let measurement = measure::run(&world, &workload, &plan, machine.cpus, ignore).unwrap();
     let rows = report::rows(&measurement, &world, &machine, &workload);
@@ -106,9 +106,9 @@ fn simulate(workload: Workload, locks: &[&str]) -> (Value, Vec<u8>) {
         clock: "simulated",
         elapsed_s: None,
         simulation: Some(Simulation {
-            machine: "e5-2620v4",
+            machine: "e5-2620v4".into(),
             cores: 2,
-            host: host.name,
+            host: host.name.clone(),
             others: 0,
             seed: 7,
         }),

@@ -66,6 +66,8 @@ Examples:
   overlock sim                                       36 cores, 1 to 3 vCPUs for each
   overlock sim --list                                machines, hosts, and the locks that can be simulated
   overlock sim --locks queued,hybrid --vcpus 36,108 --cs 65 --ncs 330
+  overlock sim --show e5-2699v3 >my.toml             a machine to change: sim --machine ./my.toml
+  overlock sim --machine e5-2699v3:socket=60ns:across=200ns --host kvm:poll=0ns
   overlock sim semop --machine barcelona --host kvm-2013 --overcommit 2x
   overlock sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev

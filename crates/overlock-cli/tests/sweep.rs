@@ -304,7 +304,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     );
     bad(
         &["--machines", "barcelona:cores=99"],
-        &["--cores 99", "from 1 to 16"],
+        &["barcelona:cores=99: cores 99", "from 1 to 16"],
     );
     bad(&["--hosts", "xen"], &["unknown host 'xen'", "kvm"]);
     bad(&["--locks", "std"], &["'std'", "the locks are", "hybrid"]);

@@ -1,6 +1,10 @@
 //! Hosts: a hypervisor with its guests' exits, or an operating system with threads and futexes; and
 //! the scheduler of either.
 
+mod keys;
+
+use std::borrow::Cow;
+
 use crate::time::Time;
 
 /// Parameters of the scheduler: the completely fair scheduler (CFS), or EEVDF (earliest eligible
@@ -49,13 +53,31 @@ pub struct Chores {
     pub length: Time,
 }
 
+impl PauseExit {
+    /// Those of [`Host::KVM`].
+    const KVM: Self = Self {
+        window: Time::ns(1_780),
+        grow: 2,
+        gap: Time::ns(56),
+        cost: Time::ns(1_500),
+    };
+}
+
+impl Chores {
+    /// Those of [`Host::KVM`].
+    const KVM: Self = Self {
+        every: Time::ms(100),
+        length: Time::us(300),
+    };
+}
+
 /// A host of vCPUs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// Its name on the command line.
-    pub name: &'static str,
+    /// Its name on the command line: a preset, and what differs from it, as in `kvm:poll=0ns`.
+    pub name: Cow<'static, str>,
     /// Its description.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// Whether it runs vCPUs of virtual machines, rather than threads of an operating system.
     pub hypervisor: bool,
     /// Whether a guest is told which of its vCPUs are preempted, as KVM's steal time record does.
@@ -90,104 +112,124 @@ pub struct Host {
 
 impl Host {
     /// KVM on Linux of 2017: the source are the paravirtual spinlock documents.
-    pub const KVM: Self = Self {
-        name: "kvm",
-        about: "virtual CPUs of a KVM guest on Linux; halting and kicking leave the guest",
-        hypervisor: true,
-        tells_preempted: true,
-        scheduler: Scheduler::LINUX,
-        halt: Time::ns(2_000),
-        brief: Time::ns(1_500),
-        kick: Time::ns(2_000),
-        kick_nobody: Time::ns(1_500),
-        wake_idle: Time::us(12),
-        wake_busy: Time::ns(3_500),
-        awake: Time::us(50),
-        poll: Time::us(200),
-        chores: Some(Chores {
-            every: Time::ms(100),
-            length: Time::us(300),
-        }),
-        pause_exit: Some(PauseExit {
-            window: Time::ns(1_780),
-            grow: 2,
-            gap: Time::ns(56),
-            cost: Time::ns(1_500),
-        }),
-        heavy_barrier: Time::us(3),
-    };
+    pub const KVM: Self = Self::kvm(
+        "kvm",
+        "virtual CPUs of a KVM guest on Linux; halting and kicking leave the guest",
+    );
+
+    const fn kvm(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            about: Cow::Borrowed(about),
+            hypervisor: true,
+            tells_preempted: true,
+            scheduler: Scheduler::LINUX,
+            halt: Time::ns(2_000),
+            brief: Time::ns(1_500),
+            kick: Time::ns(2_000),
+            kick_nobody: Time::ns(1_500),
+            wake_idle: Time::us(12),
+            wake_busy: Time::ns(3_500),
+            awake: Time::us(50),
+            poll: Time::us(200),
+            chores: Some(Chores::KVM),
+            pause_exit: Some(PauseExit::KVM),
+            heavy_barrier: Time::us(3),
+        }
+    }
 
     /// KVM on Linux 3.11, of 2013: it does not poll for halted vCPUs, does not tell guests which
     /// vCPUs are preempted, and its window for pause loops is fixed.
-    pub const KVM_2013: Self = Self {
-        name: "kvm-2013",
-        about: "kvm as of Linux 3.11: no polling, a fixed window for pause-loop exits",
-        tells_preempted: false,
-        poll: Time::ZERO,
-        pause_exit: match Self::KVM.pause_exit {
-            Some(exit) => Some(PauseExit { grow: 1, ..exit }),
-            None => None,
-        },
-        ..Self::KVM
+    pub const KVM_2013: Self = {
+        let mut host = Self::kvm(
+            "kvm-2013",
+            "kvm as of Linux 3.11: no polling, a fixed window for pause-loop exits",
+        );
+        host.tells_preempted = false;
+        host.poll = Time::ZERO;
+        host.pause_exit = Some(PauseExit {
+            grow: 1,
+            ..PauseExit::KVM
+        });
+        host
     };
 
     /// [`KVM`](Self::KVM) on a processor without pause-loop exiting, or with it disabled.
-    pub const KVM_NO_PLE: Self = Self {
-        name: "kvm-nople",
-        about: "kvm without pause-loop exits",
-        pause_exit: None,
-        ..Self::KVM
+    pub const KVM_NO_PLE: Self = {
+        let mut host = Self::kvm("kvm-nople", "kvm without pause-loop exits");
+        host.pause_exit = None;
+        host
     };
 
     /// Threads of a Linux process.
-    pub const THREADS: Self = Self {
-        name: "threads",
-        about: "threads of a process on Linux; halting and kicking are futex calls",
-        hypervisor: false,
-        tells_preempted: false,
-        scheduler: Scheduler::LINUX,
-        halt: Time::ns(600),
-        brief: Time::ns(180),
-        kick: Time::ns(1_000),
-        kick_nobody: Time::ns(130),
-        wake_idle: Time::us(5),
-        wake_busy: Time::ns(1_500),
-        awake: Time::us(20),
-        poll: Time::ZERO,
-        chores: None,
-        pause_exit: None,
-        heavy_barrier: Time::ns(1_500),
-    };
+    pub const THREADS: Self = Self::threads(
+        "threads",
+        "threads of a process on Linux; halting and kicking are futex calls",
+    );
+
+    const fn threads(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            about: Cow::Borrowed(about),
+            hypervisor: false,
+            tells_preempted: false,
+            scheduler: Scheduler::LINUX,
+            halt: Time::ns(600),
+            brief: Time::ns(180),
+            kick: Time::ns(1_000),
+            kick_nobody: Time::ns(130),
+            wake_idle: Time::us(5),
+            wake_busy: Time::ns(1_500),
+            awake: Time::us(20),
+            poll: Time::ZERO,
+            chores: None,
+            pause_exit: None,
+            heavy_barrier: Time::ns(1_500),
+        }
+    }
 
     /// [`KVM`](Self::KVM) with the scheduler of Linux 6.12.
-    pub const KVM_EEVDF: Self = Self {
-        name: "kvm-6.12",
-        about: "kvm with the scheduler of Linux 6.12, EEVDF",
-        scheduler: Scheduler::EEVDF,
-        ..Self::KVM
+    pub const KVM_EEVDF: Self = {
+        let mut host = Self::kvm("kvm-6.12", "kvm with the scheduler of Linux 6.12, EEVDF");
+        host.scheduler = Scheduler::EEVDF;
+        host
     };
 
     /// [`THREADS`](Self::THREADS) with the scheduler of Linux 6.12.
-    pub const THREADS_EEVDF: Self = Self {
-        name: "threads-6.12",
-        about: "threads with the scheduler of Linux 6.12, EEVDF",
-        scheduler: Scheduler::EEVDF,
-        ..Self::THREADS
+    pub const THREADS_EEVDF: Self = {
+        let mut host = Self::threads(
+            "threads-6.12",
+            "threads with the scheduler of Linux 6.12, EEVDF",
+        );
+        host.scheduler = Scheduler::EEVDF;
+        host
     };
 
     /// All hosts that have a name.
-    pub const PRESETS: &'static [Self] = &[
-        Self::KVM,
-        Self::KVM_2013,
-        Self::KVM_NO_PLE,
-        Self::KVM_EEVDF,
-        Self::THREADS,
-        Self::THREADS_EEVDF,
-    ];
+    pub const PRESETS: &'static [Self] = const {
+        &[
+            Self::KVM,
+            Self::KVM_2013,
+            Self::KVM_NO_PLE,
+            Self::KVM_EEVDF,
+            Self::THREADS,
+            Self::THREADS_EEVDF,
+        ]
+    };
 
     /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
         Self::PRESETS.iter().find(|host| host.name == name)
+    }
+
+    /// Returns the host of a name with changed keys, such as `kvm:poll=0ns`.
+    ///
+    /// # Errors
+    ///
+    /// [`spec::Error`](crate::spec::Error) names the preset or key that is wrong. Files are not
+    /// read: [`spec::read`](crate::spec::read) does that.
+    pub fn named(text: &str) -> Result<Self, crate::spec::Error> {
+        crate::spec::parse(text)
     }
 }
 

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`machine`] | sockets, cores, hardware threads, what cache lines cost; presets |
 //! | [`host`] | a hypervisor, or an operating system: what halting and kicking cost, slices, pause-loop exits |
+//! | [`spec`] | machines and hosts as files and as text: the keys, their ranges, TOML |
 //! | [`cache`] | cache lines: which cores have them and which request them |
 //! | [`schedule`] | which vCPU has which CPU |
 //! | [`engine`] | time, events, fibres |
@@ -28,6 +29,7 @@ pub mod host;
 pub mod machine;
 mod platform;
 pub mod schedule;
+pub mod spec;
 mod tables;
 pub mod time;
 pub mod trace;

@@ -1,10 +1,13 @@
 //! Machines: sockets, clusters, cores, hardware threads, and the costs of cache line transfers.
 
+mod keys;
 mod presets;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
+
+use std::borrow::Cow;
 
 use crate::time::Time;
 
@@ -79,10 +82,11 @@ pub struct Costs {
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Its name on the command line.
-    pub name: &'static str,
+    /// Its name on the command line: a preset, and what differs from it, as in
+    /// `e5-2699v3:socket=60ns`.
+    pub name: Cow<'static, str>,
     /// Its description.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// Number of sockets. All of them together have at most [`MOST_CORES`] cores.
     pub sockets: usize,
     /// Number of clusters of each socket, which share its cores evenly: core complexes, tiles, or
@@ -110,6 +114,16 @@ impl Machine {
     /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|machine| machine.name == name)
+    }
+
+    /// Returns the machine of a name with changed keys, such as `e5-2699v3:socket=60ns:cores=8`.
+    ///
+    /// # Errors
+    ///
+    /// [`spec::Error`](crate::spec::Error) names the preset or key that is wrong. Files are not
+    /// read: [`spec::read`](crate::spec::read) does that.
+    pub fn named(text: &str) -> Result<Self, crate::spec::Error> {
+        crate::spec::parse(text)
     }
 
     /// Returns the number of cores of all sockets.
@@ -244,6 +258,36 @@ impl Machine {
             costs,
             ..self.clone()
         }
+    }
+
+    /// Returns the same machine with exactly this many of its cores.
+    ///
+    /// # Errors
+    ///
+    /// Says why, if the machine has fewer, or if no number of sockets and clusters can share them
+    /// evenly.
+    pub fn using_cores(&self, cores: &str) -> Result<Self, String> {
+        let most = self.all_cores();
+        let Some(cores) = cores
+            .trim()
+            .parse()
+            .ok()
+            .filter(|cores| (1..=most).contains(cores))
+        else {
+            return Err(format!("must be a whole number from 1 to {most}"));
+        };
+        let used = self.with_cores(cores);
+        if used.all_cores() == cores {
+            return Ok(used);
+        }
+        let parts = match used.clusters {
+            1 => format!("{} sockets", used.sockets),
+            clusters => format!("{} sockets of {clusters} clusters", used.sockets),
+        };
+        Err(format!(
+            "{parts} cannot share them evenly; they can share {}",
+            used.all_cores()
+        ))
     }
 
     /// Returns the smallest numbers of sockets, and of clusters of each, that can share these cores

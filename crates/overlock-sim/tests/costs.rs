@@ -36,7 +36,7 @@ fn interval(machine: &Machine, operation: impl Fn(usize)) -> f64 {
     // No chores: the published runs of seconds had few.
     let host = Host {
         chores: None,
-        ..*host
+        ..host.clone()
     };
     let setup = Setup {
         machine,

@@ -102,7 +102,7 @@ fn everywhere(
     simulate: fn(&Machine, &Host, usize, u64) -> Counted,
 ) {
     for machine in &MACHINES {
-        for host in &HOSTS {
+        for host in HOSTS.iter() {
             for overcommit in 1..=3 {
                 let vcpus = (overcommit * machine.cpus()).max(2);
                 let seed = overcommit as u64;
@@ -243,7 +243,7 @@ fn the_seed_determines_the_outcome() {
 /// or where two have one CPU.
 #[test]
 fn all_time_is_accounted_for() {
-    for (machine, host) in MACHINES.iter().zip(&HOSTS) {
+    for (machine, host) in MACHINES.iter().zip(HOSTS.iter()) {
         for vcpus in [2, machine.cpus() * 3] {
             type Lock = overlock_core::sleep::Overlock<Sim>;
             let (_, outcome) = exclusive::<Lock>(machine, host, vcpus, 1);

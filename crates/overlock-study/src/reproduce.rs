@@ -182,8 +182,13 @@ fn simulate(case: &Case, seed: u64, options: &Options) -> Result<Run, Failure> {
     };
     let machine = Machine::preset(case.machine).expect("tables name presets");
     let host = Host::preset(case.host).expect("tables name presets");
-    let world = Simulated::new(machine.clone(), *host, seed, Arc::clone(&options.interrupt))
-        .beside(case.others);
+    let world = Simulated::new(
+        machine.clone(),
+        host.clone(),
+        seed,
+        Arc::clone(&options.interrupt),
+    )
+    .beside(case.others);
     let locks = select(case.workload.family(), [case.lock]).expect("tables name locks");
     let plan = Plan {
         locks,

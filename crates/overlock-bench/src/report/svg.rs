@@ -118,7 +118,7 @@ fn lines<'a>(rows: &'a [Row], threads: &[usize]) -> Vec<Line<'a>> {
 }
 
 fn headline(area: &Area, machine: &Machine, settings: &Settings) -> Result<(), Box<dyn Error>> {
-    let command = match (settings.simulation, &machine.guest) {
+    let command = match (&settings.simulation, &machine.guest) {
         (Some(_), _) => "sim",
         (None, Some(_)) => "vm",
         (None, None) => "bench",

@@ -184,7 +184,7 @@ fn summary(settings: &Settings, rows: &[Row]) -> String {
     if settings.latency_runs > 0 {
         let _ = write!(text, ", {} for the waits", settings.latency_runs);
     }
-    if let Some(simulation) = settings.simulation {
+    if let Some(simulation) = &settings.simulation {
         let _ = write!(text, ", seed {}", simulation.seed);
         if simulation.others > 0 {
             let _ = write!(text, ", beside {} vCPUs of other guests", simulation.others);

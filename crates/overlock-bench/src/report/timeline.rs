@@ -23,7 +23,7 @@ use crate::settings::Simulation;
 use event::{CPUS, Event, Track, VCPUS};
 
 /// The settings of a timeline's round.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct About {
     /// The workload.
     pub workload: &'static str,

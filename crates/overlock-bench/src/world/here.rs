@@ -29,8 +29,8 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         ping_pong(first, last)
     };
     let machine = Machine {
-        name: NAME,
-        about: "the machine that this runs on, as a short measurement finds it",
+        name: NAME.into(),
+        about: "the machine that this runs on, as a short measurement finds it".into(),
         sockets: 1,
         clusters: 1,
         cores: cpus.len().clamp(1, MOST_CORES),
@@ -57,8 +57,8 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
     };
     let wakes = wake_up(first, last);
     let host = Host {
-        name: NAME,
-        about: "threads of a process on the machine that this runs on",
+        name: NAME.into(),
+        about: "threads of a process on the machine that this runs on".into(),
         brief: Time::from_ns(costs.futile_wait),
         kick_nobody: Time::from_ns(costs.futile_wake),
         wake_idle: Time::from_ns(wakes.idle),
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn this_machine_is_plausible() {
         let (machine, host) = measure(&[0]);
-        assert_eq!((machine.cpus(), machine.name), (1, NAME));
+        assert_eq!((machine.cpus(), &*machine.name), (1, NAME));
         let ns = |time: Time| time.as_ns_f64();
         let Costs {
             hit,

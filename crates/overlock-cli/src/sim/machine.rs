@@ -1,5 +1,6 @@
 //! Which machine is simulated, and what runs its vCPUs.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use overlock_bench::interrupt::Interrupt;
@@ -9,6 +10,7 @@ use overlock_bench::world::here;
 use overlock_bench::world::sim::Simulated;
 use overlock_sim::host::Host;
 use overlock_sim::machine::{Machine, PRESETS};
+use overlock_sim::spec::{self, Bases, Spec};
 
 use crate::exit::Exit;
 use crate::number::whole;
@@ -23,7 +25,8 @@ pub const MOST_VCPUS: (usize, &str) = (
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// The machine; --list of `sim` shows which there are
+    /// The machine: a name, perhaps with changed keys (e5-2699v3:socket=60ns:cores=8), or a file
+    /// in TOML; --list of `sim` shows the names, --show the keys
     #[arg(long, value_name = "NAME", default_value = "e5-2699v3")]
     pub machine: String,
 
@@ -31,7 +34,8 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub cores: Option<String>,
 
-    /// The host of the vCPUs: a hypervisor, or an operating system with threads
+    /// The host of the vCPUs, a hypervisor or an operating system with threads: a name, perhaps
+    /// with changed keys (kvm:poll=0ns), or a file in TOML
     #[arg(long, value_name = "NAME", default_value = "kvm")]
     pub host: String,
 
@@ -57,81 +61,69 @@ impl Args {
     /// The machine with its host.
     pub fn place(&self) -> Result<Place, Exit> {
         // Measured only on request: it takes half a second.
-        let here = [&self.machine, &self.host]
-            .into_iter()
-            .any(|name| name == here::NAME)
-            .then(|| here::measure(Shown::probe().allowed()));
-        let machine = match &here {
-            Some((machine, _)) if self.machine == here::NAME => machine,
-            _ => machine(&self.machine, &[here::NAME])?,
+        let measured = OnceCell::new();
+        let here = |name: &str| {
+            (name == here::NAME)
+                .then(|| measured.get_or_init(|| here::measure(Shown::probe().allowed())))
         };
-        let host = match &here {
-            Some((_, host)) if self.host == here::NAME => host,
-            _ => host(&self.host, &[here::NAME])?,
+        let machine = Bases {
+            names: &[here::NAME],
+            find: &|name| here(name).map(|(machine, _)| machine.clone()),
         };
+        let host = Bases {
+            names: &[here::NAME],
+            find: &|name| here(name).map(|(_, host)| host.clone()),
+        };
+        let (machine, host) = (read(&self.machine, &machine)?, read(&self.host, &host)?);
         Ok(Place {
-            machine: with_cores(machine, self.cores.as_deref())?,
-            host: *host,
+            machine: match &self.cores {
+                Some(cores) => machine
+                    .using_cores(cores)
+                    .map_err(|why| Exit::usage(format!("--cores {cores}: {why}")))?,
+                None => machine,
+            },
+            host,
             others: whole("--others", &self.others, 0, MOST_VCPUS.0)?,
             seed: whole("--seed", &self.seed, 0, usize::MAX)? as u64,
         })
     }
 }
 
-/// The preset of that name. A complaint names those that may be used in its place, and what `also`
-/// may.
-pub fn machine(name: &str, also: &[&'static str]) -> Result<&'static Machine, Exit> {
-    Machine::preset(name).ok_or_else(|| {
-        let names = PRESETS.iter().map(|machine| machine.name);
-        unknown("machine", name, names.chain(also.iter().copied()))
-    })
+/// The machine or host of a name, a name with changed keys, or a file.
+pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Exit> {
+    spec::read(text, bases).map_err(|error| Exit::usage(error.to_string()))
 }
 
-/// The same of a host.
-pub fn host(name: &str, also: &[&'static str]) -> Result<&'static Host, Exit> {
-    Host::preset(name).ok_or_else(|| {
-        let names = Host::PRESETS.iter().map(|host| host.name);
-        unknown("host", name, names.chain(also.iter().copied()))
-    })
-}
-
-fn unknown<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> Exit {
-    let names = names.collect::<Vec<_>>().join(", ");
-    Exit::usage(format!("unknown {what} '{name}'; the {what}s are {names}"))
-}
-
-/// All of a machine's cores, or so many. Its sockets and their clusters are alike, so they share
-/// the cores evenly.
-pub fn with_cores(machine: &Machine, cores: Option<&str>) -> Result<Machine, Exit> {
-    let Some(text) = cores else {
-        return Ok(machine.clone());
+/// A machine or a host as a file in TOML.
+pub fn show(text: &str) -> Result<String, Exit> {
+    let name = text.split(':').next().unwrap_or_default();
+    let shown = if Machine::preset(name).is_some() {
+        Machine::named(text).map(|machine| spec::toml(&machine))
+    } else if Host::preset(name).is_some() {
+        Host::named(text).map(|host| spec::toml(&host))
+    } else {
+        let machines = PRESETS.iter().map(Spec::name);
+        let names: Vec<&str> = machines
+            .chain(Host::PRESETS.iter().map(Spec::name))
+            .collect();
+        return Err(Exit::usage(format!(
+            "--show {name}: unknown machine or host; they are {}",
+            names.join(", ")
+        )));
     };
-    let cores = whole("--cores", text, 1, machine.all_cores())?;
-    let used = machine.with_cores(cores);
-    if used.all_cores() == cores {
-        return Ok(used);
-    }
-    Err(Exit::usage(format!(
-        "--cores {cores}: {} cannot share them evenly; they can share {}",
-        parts(&used),
-        used.all_cores()
-    )))
-}
-
-fn parts(machine: &Machine) -> String {
-    let Machine {
-        sockets, clusters, ..
-    } = machine;
-    match clusters {
-        1 => format!("{sockets} sockets"),
-        _ => format!("{sockets} sockets of {clusters} clusters"),
-    }
+    shown.map_err(|error| Exit::usage(error.to_string()))
 }
 
 impl Place {
     /// The world in which locks run there.
     pub fn world(&self, interrupt: Arc<Interrupt>) -> Simulated {
-        Simulated::new(self.machine.clone(), self.host, self.seed, interrupt).beside(self.others)
+        Simulated::new(
+            self.machine.clone(),
+            self.host.clone(),
+            self.seed,
+            interrupt,
+        )
+        .beside(self.others)
     }
 
     /// CPUs of the machine.
@@ -147,9 +139,9 @@ impl Place {
     /// The same as settings.
     pub fn settings(&self) -> Simulation {
         Simulation {
-            machine: self.machine.name,
+            machine: self.machine.name.clone(),
             cores: self.machine.all_cores(),
-            host: self.host.name,
+            host: self.host.name.clone(),
             others: self.others,
             seed: self.seed,
         }
@@ -166,7 +158,7 @@ pub fn describe() -> String {
         "machines",
         &mut PRESETS
             .iter()
-            .map(|machine| (machine.name, machine.about))
+            .map(|machine| (machine.name(), machine.about()))
             .chain([(
                 here::NAME,
                 "the machine that this runs on, as a short measurement finds it",
@@ -175,7 +167,7 @@ pub fn describe() -> String {
         "hosts",
         &mut Host::PRESETS
             .iter()
-            .map(|host| (host.name, host.about))
+            .map(|host| (host.name(), host.about()))
             .chain([(
                 here::NAME,
                 "threads of a process on the machine that this runs on",

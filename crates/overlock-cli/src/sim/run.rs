@@ -46,6 +46,10 @@ pub struct Args {
     #[arg(long)]
     pub list: bool,
 
+    /// Print a machine or a host as a file in TOML, with what its keys are, and exit
+    #[arg(long, value_name = "NAME", conflicts_with = "list")]
+    pub show: Option<String>,
+
     /// Numbers of vCPUs
     #[arg(
         long,
@@ -150,6 +154,10 @@ impl Choice {
 pub fn run(args: &Args) -> Result<(), Exit> {
     if args.list {
         let text = machine::describe() + &registry::describe::<Simulated>();
+        return print(io::stdout().lock(), text.as_bytes());
+    }
+    if let Some(name) = &args.show {
+        let text = machine::show(name)?;
         return print(io::stdout().lock(), text.as_bytes());
     }
     let choice = Choice::new(args)?;

@@ -7,8 +7,8 @@ use std::thread;
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::workload::Workload;
-use overlock_sim::machine::Machine;
-use overlock_study::sweep::grid::{CORES, MOST_POINTS};
+use overlock_sim::spec::Bases;
+use overlock_study::sweep::grid::MOST_POINTS;
 use overlock_study::sweep::merge::failures;
 use overlock_study::sweep::run::{left, run as simulated};
 use overlock_study::sweep::{Error, Grid, Key, Line, Point, Shard, Store, simulate};
@@ -29,7 +29,7 @@ use crate::number::whole;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {
-    /// The machines; NAME:cores=N uses so many of its cores
+    /// The machines, as --machine of `sim`; NAME:cores=N uses so many of its cores
     #[arg(
         long,
         value_delimiter = ',',
@@ -38,7 +38,7 @@ pub struct Args {
     )]
     machines: Vec<String>,
 
-    /// The hosts of the vCPUs
+    /// The hosts of the vCPUs, as --host of `sim`
     #[arg(
         long,
         value_delimiter = ',',
@@ -121,8 +121,9 @@ impl Choice {
         // clap sees to it that no list is empty.
         let locks = locks(&workloads[0], &args.locks)?;
         let grid = Grid {
-            machines: all(&args.machines, machine)?,
-            hosts: all(&args.hosts, |name| machine::host(name, &[]))?,
+            // No `this-machine`: what it is differs from one measurement to the next.
+            machines: all(&args.machines, |text| machine::read(text, &Bases::none()))?,
+            hosts: all(&args.hosts, |text| machine::read(text, &Bases::none()))?,
             others: vcpus("--others", &args.others, 0)?,
             workloads,
             vcpus: vcpus("--vcpus", &args.vcpus, 1)?,
@@ -149,15 +150,6 @@ impl Choice {
 /// Parses each word by `what`.
 fn all<T>(words: &[String], what: impl Fn(&str) -> Result<T, Exit>) -> Result<Vec<T>, Exit> {
     words.iter().map(|word| what(word.trim())).collect()
-}
-
-fn machine(text: &str) -> Result<Machine, Exit> {
-    let (name, cores) = match text.split_once(CORES) {
-        Some((name, cores)) => (name, Some(cores)),
-        None => (text, None),
-    };
-    // No `this-machine`: what it is differs from one measurement to the next.
-    machine::with_cores(machine::machine(name, &[])?, cores)
 }
 
 /// Numbers and ranges of them.

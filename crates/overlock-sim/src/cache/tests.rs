@@ -7,6 +7,8 @@ mod random;
 mod scenes;
 mod watch;
 
+use std::borrow::Cow;
+
 use super::*;
 use crate::engine::LOCKS_LINE;
 use crate::machine::{Costs, Level, Links, MOST_CORES};
@@ -14,8 +16,8 @@ use crate::machine::{Costs, Level, Links, MOST_CORES};
 /// Four sockets at the corners of a square, of four cores each.
 fn machine() -> Machine {
     Machine {
-        name: "test",
-        about: "",
+        name: Cow::Borrowed("test"),
+        about: Cow::Borrowed(""),
         sockets: 4,
         clusters: 1,
         cores: 4,

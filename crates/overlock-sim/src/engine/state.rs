@@ -63,7 +63,7 @@ impl Engine {
         };
         Self {
             machine: setup.machine.clone(),
-            host: *setup.host,
+            host: setup.host.clone(),
             now: Time::ZERO,
             stop_after: setup.stop_after,
             random,

@@ -7,6 +7,8 @@ mod interrupt;
 mod memory;
 mod spins;
 
+use std::borrow::Cow;
+
 use super::*;
 use crate::account::State;
 use crate::cache::Access;
@@ -20,8 +22,8 @@ use overlock_core::platform::Zero;
 /// the snoop, 25 for the data.
 pub(super) fn machine(cores: usize, threads: usize) -> Machine {
     Machine {
-        name: "test",
-        about: "",
+        name: Cow::Borrowed("test"),
+        about: Cow::Borrowed(""),
         sockets: 1,
         clusters: 1,
         cores,
@@ -50,8 +52,8 @@ pub(super) fn machine(cores: usize, threads: usize) -> Machine {
 
 /// No cost is the sum of others by accident.
 pub(super) const HOST: Host = Host {
-    name: "test",
-    about: "",
+    name: Cow::Borrowed("test"),
+    about: Cow::Borrowed(""),
     hypervisor: true,
     tells_preempted: true,
     scheduler: Scheduler {

@@ -1,6 +1,8 @@
 //! The machines of the published figures, then machines of today. docs/simulator-sources.md has the
 //! source of each figure.
 
+use std::borrow::Cow;
+
 use super::{Costs, Level, Links, Machine};
 use crate::time::Time;
 
@@ -11,8 +13,10 @@ const fn ns(nanoseconds: f64) -> Time {
 /// All machines that have a name.
 pub static PRESETS: &[Machine] = &[
     Machine {
-        name: "e5-2699v3",
-        about: "2 x 18 cores, Xeon E5-2699 v3 (Haswell-EP, 2.3 GHz), one thread a core",
+        name: Cow::Borrowed("e5-2699v3"),
+        about: Cow::Borrowed(
+            "2 x 18 cores, Xeon E5-2699 v3 (Haswell-EP, 2.3 GHz), one thread a core",
+        ),
         sockets: 2,
         clusters: 1,
         cores: 18,
@@ -38,8 +42,10 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "e5-2620v4",
-        about: "2 x 8 cores, 2 threads each, Xeon E5-2620 v4 (Broadwell-EP, 2.1 GHz)",
+        name: Cow::Borrowed("e5-2620v4"),
+        about: Cow::Borrowed(
+            "2 x 8 cores, 2 threads each, Xeon E5-2620 v4 (Broadwell-EP, 2.1 GHz)",
+        ),
         sockets: 2,
         clusters: 1,
         cores: 8,
@@ -65,8 +71,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "sandy-bridge",
-        about: "2 x 8 cores, 2 threads each, Sandy Bridge-EP, 2.6 GHz",
+        name: Cow::Borrowed("sandy-bridge"),
+        about: Cow::Borrowed("2 x 8 cores, 2 threads each, Sandy Bridge-EP, 2.6 GHz"),
         sockets: 2,
         clusters: 1,
         cores: 8,
@@ -92,8 +98,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "barcelona",
-        about: "4 x 4 cores, Opteron 8350 (Barcelona, 2.0 GHz)",
+        name: Cow::Borrowed("barcelona"),
+        about: Cow::Borrowed("4 x 4 cores, Opteron 8350 (Barcelona, 2.0 GHz)"),
         sockets: 4,
         clusters: 1,
         cores: 4,
@@ -119,8 +125,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "x7560",
-        about: "4 x 8 cores, Xeon X7560 (Nehalem-EX, 2.27 GHz), one thread a core",
+        name: Cow::Borrowed("x7560"),
+        about: Cow::Borrowed("4 x 8 cores, Xeon X7560 (Nehalem-EX, 2.27 GHz), one thread a core"),
         sockets: 4,
         clusters: 1,
         cores: 8,
@@ -146,8 +152,10 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "westmere-ex",
-        about: "8 x 10 cores, Xeon E7-8870 (Westmere-EX, 2.4 GHz), one thread a core",
+        name: Cow::Borrowed("westmere-ex"),
+        about: Cow::Borrowed(
+            "8 x 10 cores, Xeon E7-8870 (Westmere-EX, 2.4 GHz), one thread a core",
+        ),
         sockets: 8,
         clusters: 1,
         cores: 10,
@@ -173,8 +181,10 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "epyc-9654",
-        about: "2 x 96 cores in 12 complexes, 2 threads each, EPYC 9654 (Genoa, 3.7 GHz)",
+        name: Cow::Borrowed("epyc-9654"),
+        about: Cow::Borrowed(
+            "2 x 96 cores in 12 complexes, 2 threads each, EPYC 9654 (Genoa, 3.7 GHz)",
+        ),
         sockets: 2,
         clusters: 12,
         cores: 96,
@@ -200,8 +210,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "xeon-8480",
-        about: "2 x 56 cores, 2 threads each, Xeon 8480+ (Sapphire Rapids, 3.0 GHz)",
+        name: Cow::Borrowed("xeon-8480"),
+        about: Cow::Borrowed("2 x 56 cores, 2 threads each, Xeon 8480+ (Sapphire Rapids, 3.0 GHz)"),
         sockets: 2,
         clusters: 1,
         cores: 56,
@@ -227,8 +237,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "xeon-6962p",
-        about: "2 x 72 cores, 2 threads each, Xeon 6962P (Granite Rapids, 4.4 GHz)",
+        name: Cow::Borrowed("xeon-6962p"),
+        about: Cow::Borrowed("2 x 72 cores, 2 threads each, Xeon 6962P (Granite Rapids, 4.4 GHz)"),
         sockets: 2,
         clusters: 1,
         cores: 72,
@@ -254,8 +264,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "graviton3",
-        about: "64 cores, AWS Graviton 3 (Neoverse V1, 2.6 GHz)",
+        name: Cow::Borrowed("graviton3"),
+        about: Cow::Borrowed("64 cores, AWS Graviton 3 (Neoverse V1, 2.6 GHz)"),
         sockets: 1,
         clusters: 1,
         cores: 64,
@@ -281,8 +291,8 @@ pub static PRESETS: &[Machine] = &[
         },
     },
     Machine {
-        name: "graviton4",
-        about: "2 x 96 cores, AWS Graviton 4 (Neoverse V2, 2.7 GHz)",
+        name: Cow::Borrowed("graviton4"),
+        about: Cow::Borrowed("2 x 96 cores, AWS Graviton 4 (Neoverse V2, 2.7 GHz)"),
         sockets: 2,
         clusters: 1,
         cores: 96,

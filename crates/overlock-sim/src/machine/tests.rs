@@ -16,7 +16,7 @@ fn presets_have_unique_names_and_valid_sizes() {
         assert!(cluster <= socket && (machine.sockets == 1 || socket < across));
         let same = PRESETS.iter().filter(|other| other.name == machine.name);
         assert_eq!(same.count(), 1, "{}", machine.name);
-        assert_eq!(Machine::preset(machine.name), Some(machine));
+        assert_eq!(Machine::preset(&machine.name), Some(machine));
     }
 }
 

@@ -4,6 +4,8 @@ mod balance;
 mod deadlines;
 mod slices;
 
+use std::borrow::Cow;
+
 use rand::SeedableRng;
 
 use super::*;
@@ -23,8 +25,8 @@ const RULES: Scheduler = Scheduler {
 
 fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
     Machine {
-        name: "test",
-        about: "",
+        name: Cow::Borrowed("test"),
+        about: Cow::Borrowed(""),
         sockets,
         clusters: 1,
         cores,

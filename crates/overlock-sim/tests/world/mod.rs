@@ -3,6 +3,9 @@
 
 #![allow(dead_code)] // each test uses a part of it
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use overlock_sim::Time;
 use overlock_sim::engine::Setup;
 use overlock_sim::host::{Chores, Host, PauseExit, Scheduler};
@@ -26,8 +29,8 @@ const COSTS: Costs = Costs {
 
 const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usize) -> Machine {
     Machine {
-        name,
-        about: "",
+        name: Cow::Borrowed(name),
+        about: Cow::Borrowed(""),
         sockets,
         clusters: 1,
         cores,
@@ -61,9 +64,9 @@ const SHORT: Scheduler = Scheduler {
 };
 
 /// A scheduler only.
-pub const PLAIN: Host = Host {
-    name: "plain",
-    about: "",
+const PLAIN: Host = Host {
+    name: Cow::Borrowed("plain"),
+    about: Cow::Borrowed(""),
     hypervisor: true,
     tells_preempted: true,
     scheduler: SHORT,
@@ -81,58 +84,67 @@ pub const PLAIN: Host = Host {
 };
 
 /// It polls for halted vCPUs, has work of its own, and has pause-loop exits.
-pub const BUSY: Host = Host {
-    name: "busy",
-    poll: Time::us(20),
-    chores: Some(Chores {
-        every: Time::us(100),
-        length: Time::us(5),
-    }),
-    pause_exit: Some(PauseExit {
-        window: Time::us(2),
-        grow: 2,
-        gap: Time::ns(56),
-        cost: Time::ns(1_500),
-    }),
-    ..PLAIN
-};
+fn busy() -> Host {
+    Host {
+        name: Cow::Borrowed("busy"),
+        poll: Time::us(20),
+        chores: Some(Chores {
+            every: Time::us(100),
+            length: Time::us(5),
+        }),
+        pause_exit: Some(PauseExit {
+            window: Time::us(2),
+            grow: 2,
+            gap: Time::ns(56),
+            cost: Time::ns(1_500),
+        }),
+        ..PLAIN
+    }
+}
 
 /// Pause-loop exits with a window that does not grow.
-pub const EXITS: Host = Host {
-    name: "exits",
-    pause_exit: Some(PauseExit {
-        window: Time::us(1),
-        grow: 1,
-        gap: Time::ns(56),
-        cost: Time::ns(1_500),
-    }),
-    ..PLAIN
-};
+fn exits() -> Host {
+    Host {
+        name: Cow::Borrowed("exits"),
+        pause_exit: Some(PauseExit {
+            window: Time::us(1),
+            grow: 1,
+            gap: Time::ns(56),
+            cost: Time::ns(1_500),
+        }),
+        ..PLAIN
+    }
+}
 
 /// Cheap halts and kicks.
-pub const CHEAP: Host = Host {
-    name: "cheap",
-    halt: Time::ns(600),
-    brief: Time::ns(180),
-    kick: Time::ns(1_000),
-    kick_nobody: Time::ns(130),
-    wake_idle: Time::us(5),
-    wake_busy: Time::ns(1_500),
-    awake: Time::us(1),
-    ..PLAIN
-};
+fn cheap() -> Host {
+    Host {
+        name: Cow::Borrowed("cheap"),
+        halt: Time::ns(600),
+        brief: Time::ns(180),
+        kick: Time::ns(1_000),
+        kick_nobody: Time::ns(130),
+        wake_idle: Time::us(5),
+        wake_busy: Time::ns(1_500),
+        awake: Time::us(1),
+        ..PLAIN
+    }
+}
 
 /// EEVDF in the place of CFS.
-pub const DEADLINES: Host = Host {
-    name: "deadlines",
-    scheduler: Scheduler {
-        request: Some(Time::us(15)),
-        ..SHORT
-    },
-    ..PLAIN
-};
+fn deadlines() -> Host {
+    Host {
+        name: Cow::Borrowed("deadlines"),
+        scheduler: Scheduler {
+            request: Some(Time::us(15)),
+            ..SHORT
+        },
+        ..PLAIN
+    }
+}
 
-pub const HOSTS: [Host; 5] = [PLAIN, BUSY, EXITS, CHEAP, DEADLINES];
+pub static HOSTS: LazyLock<[Host; 5]> =
+    LazyLock::new(|| [PLAIN, busy(), exits(), cheap(), deadlines()]);
 
 pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) -> Setup<'a> {
     Setup {

@@ -16,15 +16,16 @@ use overlock_bench::workload::Workload;
 pub const MOST_POINTS: usize = 1_000_000;
 
 /// Between the name of a machine and the number of its cores.
-pub const CORES: &str = ":cores=";
+const CORES: &str = ":cores=";
 
 /// The simulations: every combination.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// The machines, with all or some of their cores.
+    /// The machines, with all or some of their cores. Their names say which keys differ from a
+    /// preset.
     pub machines: Vec<Machine>,
     /// The hosts of their vCPUs.
-    pub hosts: Vec<&'static Host>,
+    pub hosts: Vec<Host>,
     /// vCPUs of other guests, which want a CPU all the time.
     pub others: Vec<usize>,
     /// The workloads, all of one family.
@@ -45,7 +46,7 @@ pub struct Point<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// The host of its vCPUs.
-    pub host: &'static Host,
+    pub host: &'a Host,
     /// vCPUs of other guests beside them.
     pub others: usize,
     /// The workload of the vCPUs.
@@ -130,7 +131,7 @@ impl Grid {
     /// [`BadGrid`].
     pub fn check(mut self) -> Result<Self, BadGrid> {
         unique(&mut self.machines, machine_name);
-        unique(&mut self.hosts, |host| host.name);
+        unique(&mut self.hosts, |host| host.name.clone());
         unique(&mut self.others, |&others| others);
         unique(&mut self.workloads, Workload::to_string);
         unique(&mut self.vcpus, |&vcpus| vcpus);
@@ -169,7 +170,7 @@ impl Grid {
     /// hosts, machines. A lock that does not take so many vCPUs has none.
     pub fn points(&self) -> Vec<Point<'_>> {
         let mut points = Vec::new();
-        for (machine, &host, &others) in self.places() {
+        for (machine, host, &others) in self.places() {
             for &workload in &self.workloads {
                 for &vcpus in &self.vcpus {
                     for &lock in self.locks.iter().filter(|lock| takes(lock, vcpus)) {
@@ -190,7 +191,7 @@ impl Grid {
     }
 
     /// Machines with what runs on them besides.
-    fn places(&self) -> impl Iterator<Item = (&Machine, &&'static Host, &usize)> {
+    fn places(&self) -> impl Iterator<Item = (&Machine, &Host, &usize)> {
         self.machines.iter().flat_map(move |machine| {
             self.hosts.iter().flat_map(move |host| {
                 self.others
@@ -213,7 +214,7 @@ impl Grid {
     pub fn names(&self) -> Names {
         Names {
             machines: texts(&self.machines, machine_name),
-            hosts: texts(&self.hosts, |host| host.name),
+            hosts: texts(&self.hosts, |host| host.name.clone()),
             others: self.others.clone(),
             workloads: texts(&self.workloads, Workload::to_string),
             vcpus: self.vcpus.clone(),
@@ -251,7 +252,7 @@ impl Names {
             .map_err(|_| BadGrid::Unknown(self.seconds.to_string()))?;
         Grid {
             machines: find(&self.machines, machine)?,
-            hosts: find(&self.hosts, Host::preset)?,
+            hosts: find(&self.hosts, |name| Host::named(name).ok())?,
             others: self.others.clone(),
             locks: find(&self.locks, |name| lock(family, name))?,
             workloads,
@@ -292,19 +293,16 @@ fn find<T>(names: &[String], known: impl Fn(&str) -> Option<T>) -> Result<Vec<T>
 
 /// Its name, and the number of its cores where it has lost some.
 fn machine_name(machine: &Machine) -> String {
-    let whole = Machine::preset(machine.name).map(Machine::all_cores);
+    let whole = Machine::named(&machine.name).map(|whole| whole.all_cores());
     match machine.all_cores() {
-        cores if Some(cores) == whole => machine.name.to_owned(),
+        cores if Ok(cores) == whole => machine.name.to_string(),
         cores => format!("{}{CORES}{cores}", machine.name),
     }
 }
 
 /// The other way round.
 fn machine(text: &str) -> Option<Machine> {
-    let Some((name, cores)) = text.split_once(CORES) else {
-        return Machine::preset(text).cloned();
-    };
-    let machine = Machine::preset(name)?.with_cores(cores.parse().ok()?);
+    let machine = Machine::named(text).ok()?;
     (machine_name(&machine) == text).then_some(machine)
 }
 
@@ -317,7 +315,7 @@ impl Point<'_> {
     pub fn key(&self) -> Key {
         Key {
             machine: machine_name(self.machine),
-            host: self.host.name.to_owned(),
+            host: self.host.name.to_string(),
             others: self.others,
             workload: self.workload.to_string(),
             vcpus: self.vcpus,

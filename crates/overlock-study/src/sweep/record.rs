@@ -89,7 +89,12 @@ pub fn simulate(
 ) -> Result<Measured, Error> {
     let machine = point.machine.clone();
     let cpus = machine.cpus() as f64;
-    let world = Simulated::new(machine, *point.host, point.seed, Arc::clone(interrupt));
+    let world = Simulated::new(
+        machine,
+        point.host.clone(),
+        point.seed,
+        Arc::clone(interrupt),
+    );
     let world = world.beside(point.others);
     let rounds = point.lock.simulated.as_ref();
     let rounds = rounds.expect("the locks of a grid run on simulated machines");

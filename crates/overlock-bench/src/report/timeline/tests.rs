@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::*;
@@ -6,9 +8,9 @@ const ABOUT: About = About {
     workload: "micro",
     lock: "hybrid",
     simulation: Simulation {
-        machine: "e5-2699v3",
+        machine: Cow::Borrowed("e5-2699v3"),
         cores: 2,
-        host: "kvm",
+        host: Cow::Borrowed("kvm"),
         others: 1,
         seed: 1,
     },

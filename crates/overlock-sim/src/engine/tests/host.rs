@@ -362,7 +362,7 @@ fn looks_at_preemptions(host: &Host) -> Vec<(bool, bool, Vec<usize>)> {
         cpus.dedup();
         (other, own, cpus)
     };
-    let (machine, host) = (machine(1, 1), *host);
+    let (machine, host) = (machine(1, 1), host.clone());
     simulate(&machine, &host, 2, looks).unwrap().results
 }
 

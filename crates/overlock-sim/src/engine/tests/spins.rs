@@ -10,15 +10,17 @@ use crate::Sim;
 use crate::host::PauseExit;
 use crate::trace::What;
 
-const EXITS: Host = Host {
-    pause_exit: Some(PauseExit {
-        window: Time::us(2),
-        grow: 2,
-        gap: Time::ns(56),
-        cost: Time::ns(1_300),
-    }),
-    ..HOST
-};
+fn pause_exits() -> Host {
+    Host {
+        pause_exit: Some(PauseExit {
+            window: Time::us(2),
+            grow: 2,
+            gap: Time::ns(56),
+            cost: Time::ns(1_300),
+        }),
+        ..HOST
+    }
+}
 
 /// 5 ns an iteration: 1,995 ns are short enough. 10,000 are 2,000, 4,000 and a rest, with an exit
 /// in between. Fails where the window ends early or late, or does not grow.
@@ -30,7 +32,7 @@ fn long_pauses_leave_the_guest() {
             Sim::pause(iterations);
             now()
         };
-        let outcome = simulate(&machine(1, 1), &EXITS, 1, body).unwrap();
+        let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
         assert_eq!(
             (outcome.results[0], outcome.counts.pause_exits),
             (Time::ns(end), exits)
@@ -46,11 +48,11 @@ fn a_loop_may_have_long_pauses() {
     let mut machine = machine(1, 1);
     machine.costs.turn = Time::ns(47);
     let exits = Host {
-        pause_exit: EXITS.pause_exit.map(|exit| PauseExit {
+        pause_exit: pause_exits().pause_exit.map(|exit| PauseExit {
             gap: Time::ns(40),
             ..exit
         }),
-        ..EXITS
+        ..pause_exits()
     };
     for (iterations, end, exits_counted) in [(42, 11_974, 0), (43, 13_321, 1)] {
         let body = |_| {
@@ -75,7 +77,7 @@ fn long_delays_leave_the_guest() {
             Sim::delay(nanos);
             now()
         };
-        let outcome = simulate(&machine(1, 1), &EXITS, 1, body).unwrap();
+        let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
         assert_eq!(
             (outcome.results[0], outcome.counts.pause_exits),
             (Time::ns(end), exits)
@@ -89,8 +91,10 @@ fn long_delays_leave_the_guest() {
 fn long_waits_leave_the_guest() {
     for (grow, end, exits) in [(1, 20_005, 3), (2, 20_002, 2)] {
         let host = Host {
-            pause_exit: EXITS.pause_exit.map(|exit| PauseExit { grow, ..exit }),
-            ..EXITS
+            pause_exit: pause_exits()
+                .pause_exit
+                .map(|exit| PauseExit { grow, ..exit }),
+            ..pause_exits()
         };
         let word = Own::new();
         let body = |_| {
@@ -140,7 +144,7 @@ fn a_vcpu_scheduled_anew_has_the_first_window() {
             end - begin
         })
     };
-    let outcome = simulate(&machine(1, 1), &EXITS, 1, body).unwrap();
+    let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
     assert_eq!(outcome.results[0], [4_800, 3_500, 4_800].map(Time::ns));
 }
 
@@ -149,11 +153,11 @@ fn a_vcpu_scheduled_anew_has_the_first_window() {
 #[test]
 fn a_preempted_pause_is_not_a_longer_one() {
     let host = Host {
-        pause_exit: EXITS.pause_exit.map(|exit| PauseExit {
+        pause_exit: pause_exits().pause_exit.map(|exit| PauseExit {
             window: Time::ms(20),
             ..exit
         }),
-        ..EXITS
+        ..pause_exits()
     };
     let body = |vcpu: usize| {
         if vcpu == 0 {
@@ -204,7 +208,7 @@ fn spinners_yield_to_preempted_vcpus() {
         assert!(given <= counts.yields && (given > 0) == (counts.yields > 0));
         outcome.elapsed
     };
-    let (yielding, slices) = (elapsed(EXITS), elapsed(HOST));
+    let (yielding, slices) = (elapsed(pause_exits()), elapsed(HOST));
     assert!(
         yielding < Time::ms(40) && slices > Time::ms(60),
         "{yielding} {slices}"

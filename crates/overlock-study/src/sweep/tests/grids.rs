@@ -1,5 +1,7 @@
 //! Valid grids.
 
+use overlock_sim::machine::Machine;
+
 use super::*;
 
 #[test]
@@ -40,9 +42,19 @@ fn grids_have_each_thing_once_and_nothing_impossible() {
 
 #[test]
 fn grids_survive_as_names() {
-    let grid = grid(&[4, 8], 2);
+    let changed = [
+        "barcelona:socket=60ns",
+        "barcelona:sockets=2:hop=0ns:cores=6",
+    ];
+    let grid = Grid {
+        machines: changed.map(|name| Machine::named(name).unwrap()).into(),
+        hosts: vec![Host::THREADS, Host::named("kvm:poll=0ns").unwrap()],
+        ..grid(&[4, 8], 2)
+    };
     let again = grid.names().grid().unwrap();
     assert_eq!(again.names(), grid.names());
     assert_eq!(again.machines, grid.machines);
+    assert_eq!(again.hosts, grid.hosts);
+    assert_eq!(grid.points().last().unwrap().key().machine, changed[1]);
     assert_eq!(again.round, grid.round);
 }

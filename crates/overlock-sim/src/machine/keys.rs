@@ -1,0 +1,116 @@
+//! The keys of a machine: one line for each field.
+
+use super::{Level, Links, MOST_CORES, Machine, PRESETS};
+use crate::spec::{Field, Key, Kind, Spec, Value};
+use crate::time::Time;
+
+const MOST: u64 = MOST_CORES as u64;
+const SOME: Time = Time::ps(100);
+const LONG: Time = Time::us(10);
+const NONE: Time = Time::ZERO;
+
+#[rustfmt::skip]
+static KEYS: &[Key<Machine>] = &[
+    Key::new("sockets", "Sockets", Kind::Count(1, MOST), |m| Some(&mut m.sockets)),
+    Key::new("clusters", "Clusters of each socket, which share its cores evenly; 1 if it has none", Kind::Count(1, MOST), |m| Some(&mut m.clusters)),
+    Key::new("cores_per_socket", "Cores of each socket", Kind::Count(1, MOST), |m| Some(&mut m.cores)),
+    Key::new("threads_per_core", "Hardware threads of each core", Kind::Count(1, 8), |m| Some(&mut m.threads)),
+    Key::new("last_level", "Which cores have a last-level cache in common", Kind::Word(&["socket", "cluster"]), |m| Some(&mut m.last_level)),
+    Key::new("inclusive", "The last-level cache knows what its cores have, and answers readers itself", Kind::Flag, |m| Some(&mut m.inclusive)),
+    Key::new("migratory", "A read takes a changed line over from its owner, to change it without another request", Kind::Flag, |m| Some(&mut m.migratory)),
+    Key::new("links", "Sockets are all connected, or are the corners of a square or cube", Kind::Word(&["all", "cube"]), |m| Some(&mut m.links)),
+    Key::new("hit", "A load or a store that hits the first-level cache", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.hit)),
+    Key::new("locked", "A locked instruction on a line that the core owns", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.locked)),
+    Key::new("cluster", "A line that another core of the cluster has changed; unused without clusters", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.cluster)),
+    Key::new("socket", "A line that a core of the socket, outside of the cluster, has changed", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.socket)),
+    Key::new("shared", "Reading a line that the core's last-level cache has", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.shared)),
+    Key::new("across", "A line that a core of a socket one hop away has changed", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.across)),
+    Key::new("hop", "Additional cost of each further hop", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.hop)),
+    Key::new("gap", "Between two readers that one cache serves one after the other", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.gap)),
+    Key::new("memory", "A line that no cache has", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.memory)),
+    Key::new("turn", "One iteration of a spin loop: a pause instruction, a load that hits, a branch", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.turn)),
+    Key::new("jitter", "The largest random variation of a transfer, as a share of its length", Kind::Share(0.0, 0.9), |m| Some(&mut m.costs.jitter)),
+    Key::new("ring", "The largest variation of a transfer by distance, as a share of its length", Kind::Share(0.0, 0.9), |m| Some(&mut m.costs.ring)),
+    Key::new("sibling", "The speed of a hardware thread while its sibling computes, as a share of its own", Kind::Share(0.1, 1.0), |m| Some(&mut m.costs.sibling)),
+];
+
+impl Spec for Machine {
+    const WHAT: &'static str = "machine";
+    const NARROWING: &'static [&'static str] = &["cores"];
+
+    fn keys() -> &'static [Key<Self>] {
+        KEYS
+    }
+
+    fn presets() -> &'static [Self] {
+        PRESETS
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn rename(&mut self, name: String, about: String) {
+        self.name = name.into();
+        self.about = about.into();
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let cores = self.all_cores();
+        if cores > MOST_CORES {
+            return Err(format!(
+                "sockets * cores_per_socket must be at most {MOST_CORES}, not {cores}"
+            ));
+        }
+        if !self.cores.is_multiple_of(self.clusters) {
+            return Err("cores_per_socket must be a multiple of clusters".to_owned());
+        }
+        // The cache counts on it: a socket that has copies already is not asked anew.
+        if self.sockets > 1 && self.costs.socket > self.costs.across {
+            return Err("socket must be at most across".to_owned());
+        }
+        Ok(())
+    }
+
+    fn narrow(self, value: &str) -> Result<Self, String> {
+        self.using_cores(value)
+    }
+}
+
+impl Field for Links {
+    fn value(&self) -> Value {
+        Value::Word(match self {
+            Self::All => "all",
+            Self::Cube => "cube",
+        })
+    }
+
+    fn assign(&mut self, value: Value) {
+        *self = match value {
+            Value::Word("all") => Self::All,
+            Value::Word("cube") => Self::Cube,
+            _ => return,
+        };
+    }
+}
+
+impl Field for Level {
+    fn value(&self) -> Value {
+        Value::Word(match self {
+            Self::Cluster => "cluster",
+            Self::Socket => "socket",
+        })
+    }
+
+    fn assign(&mut self, value: Value) {
+        *self = match value {
+            Value::Word("cluster") => Self::Cluster,
+            Value::Word("socket") => Self::Socket,
+            _ => return,
+        };
+    }
+}

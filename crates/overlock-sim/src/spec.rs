@@ -1,0 +1,255 @@
+//! Machines and hosts as text: presets, keys that change them, files.
+//!
+//! One list of keys for each ([`Spec::keys`]) serves files, command lines, [`toml`] and the
+//! documents. A value has a canonical name: its preset with the keys that differ, in the order of
+//! the list. So a result names what it was simulated on without the file that described it.
+
+mod file;
+mod key;
+mod print;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use file::is_file;
+pub use key::{Field, Key, Kind, Value};
+pub use print::toml;
+
+/// Something that has presets, and keys that change them.
+pub trait Spec: Clone + 'static {
+    /// The word for it in messages.
+    const WHAT: &'static str;
+    /// Keys that are not fields; [`narrow`](Self::narrow) takes their values.
+    const NARROWING: &'static [&'static str] = &[];
+    /// Its keys, in the order in which they are printed and assigned.
+    fn keys() -> &'static [Key<Self>];
+    /// Its presets.
+    fn presets() -> &'static [Self];
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Its description.
+    fn about(&self) -> &str;
+    /// Changes its name and its description.
+    fn rename(&mut self, name: String, about: String);
+    /// Checks limits that concern several keys.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong.
+    fn check(&self) -> Result<(), String>;
+    /// Returns the part of it that a narrowing key leaves. It keeps its name.
+    ///
+    /// # Errors
+    ///
+    /// Says what would be valid.
+    fn narrow(self, value: &str) -> Result<Self, String> {
+        let _ = value;
+        Ok(self)
+    }
+}
+
+/// Text that names no machine or host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Bases beside the presets: their names, and how to get one.
+#[derive(Clone, Copy)]
+pub struct Bases<'a, T> {
+    /// Their names.
+    pub names: &'a [&'static str],
+    /// Returns the one of that name.
+    pub find: &'a dyn Fn(&str) -> Option<T>,
+}
+
+impl<T> Bases<'static, T> {
+    /// No bases beside the presets.
+    pub const fn none() -> Self {
+        Self {
+            names: &[],
+            find: &|_| None,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Bases<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Bases").field(&self.names).finish()
+    }
+}
+
+impl<T: Spec> Bases<'_, T> {
+    fn get(&self, name: &str) -> Result<T, String> {
+        let preset = T::presets().iter().find(|preset| preset.name() == name);
+        preset
+            .cloned()
+            .or_else(|| (self.find)(name))
+            .ok_or_else(|| {
+                let names: Vec<&str> = T::presets().iter().map(T::name).collect();
+                let names = [&names, self.names].concat().join(", ");
+                let what = T::WHAT;
+                format!("unknown {what} '{name}'; the {what}s are {names}")
+            })
+    }
+}
+
+/// Values of keys, checked one by one.
+#[derive(Debug, Default)]
+struct Changes {
+    /// Indices into the keys.
+    values: Vec<(usize, Value)>,
+    /// Values of narrowing keys.
+    narrowing: Vec<String>,
+}
+
+/// Returns what a preset with changed keys is: `NAME:KEY=VALUE:KEY=VALUE`. Times may be plain
+/// numbers, which are nanoseconds.
+///
+/// # Errors
+///
+/// Names the unknown preset or key, or says what a value must be.
+pub fn parse<T: Spec>(text: &str) -> Result<T, Error> {
+    overridden(text, |name| Bases::none().get(name).map_err(Error))
+}
+
+/// As [`parse`], where the name may also be one of `bases`, or a file ([`is_file`]).
+///
+/// # Errors
+///
+/// Those of [`parse`]. In a file they have its name and the line. A file may be unreadable, too.
+pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
+    overridden(text, |name| {
+        if is_file(name) {
+            file::read(name, bases)
+        } else {
+            bases.get(name).map_err(Error)
+        }
+    })
+}
+
+fn overridden<T: Spec>(
+    text: &str,
+    base: impl FnOnce(&str) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut parts = text.split(':');
+    let base = base(parts.next().unwrap_or_default())?;
+    let mut changes = Changes::default();
+    for part in parts {
+        let refused = |why: String| Error(format!("{text}: {why}"));
+        let Some((name, value)) = part.split_once('=') else {
+            return Err(refused(format!("'{part}' must be KEY=VALUE")));
+        };
+        changes
+            .add::<T>(name.trim(), |kind| kind.parse(value, true), value)
+            .map_err(refused)?;
+    }
+    let about = base.about().to_owned();
+    changes
+        .apply(base, about)
+        .map_err(|why| Error(format!("{text}: {why}")))
+}
+
+impl Changes {
+    /// Adds the value of a key, as `parse` reads it; `shown` is the value for a message.
+    fn add<T: Spec>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&Kind) -> Option<Value>,
+        shown: &str,
+    ) -> Result<(), String> {
+        if T::NARROWING.contains(&name) {
+            self.narrowing.push(shown.to_owned());
+            return Ok(());
+        }
+        let Some(index) = T::keys().iter().position(|key| key.name == name) else {
+            return Err(unknown::<T>(name));
+        };
+        let kind = &T::keys()[index].kind;
+        let value = parse(kind).ok_or_else(|| format!("{name} must be {kind}, not {shown}"))?;
+        if self.values.iter().any(|(other, _)| *other == index) {
+            return Err(format!("{name} is there twice"));
+        }
+        self.values.push((index, value));
+        Ok(())
+    }
+
+    /// Returns `base` with these values. It has its canonical name, and says in its description
+    /// which keys have changed.
+    fn apply<T: Spec>(mut self, base: T, about: String) -> Result<T, String> {
+        if self.values.is_empty() && self.narrowing.is_empty() && about == base.about() {
+            return Ok(base);
+        }
+        // A key that has the part of another precedes it.
+        self.values.sort_by_key(|(index, _)| *index);
+        let mut changed = base;
+        let before = changed.clone();
+        for (index, value) in self.values {
+            let key = &T::keys()[index];
+            key.set(&mut changed, value)?;
+        }
+        changed.check()?;
+        let differences = differences(&before, &changed);
+        let name = canonical(&before, &changed);
+        let about = match differences.as_str() {
+            _ if about != before.about() => about,
+            "" => about,
+            some => format!("{about}, with {}", some.replace(':', ", ")),
+        };
+        changed.rename(name, about);
+        for value in &self.narrowing {
+            let keys = T::NARROWING.join(", ");
+            changed = changed
+                .narrow(value)
+                .map_err(|why| format!("{keys} {value}: {why}"))?;
+        }
+        Ok(changed)
+    }
+}
+
+/// The preset below a name, with what differs from it.
+fn canonical<T: Spec>(before: &T, changed: &T) -> String {
+    let base = before.name().split(':').next().unwrap_or_default();
+    let preset = T::presets().iter().find(|preset| preset.name() == base);
+    // A measured base has no preset: its own values are the base.
+    let (base, preset) = match preset {
+        Some(preset) => (base, preset),
+        None => (before.name(), before),
+    };
+    match differences(preset, changed) {
+        none if none.is_empty() => base.to_owned(),
+        some => format!("{base}:{some}"),
+    }
+}
+
+fn differences<T: Spec>(base: &T, changed: &T) -> String {
+    let differing = T::keys().iter().filter_map(|key| {
+        let value = key.get(changed)?;
+        (key.get(base) != Some(value)).then(|| format!("{}={value}", key.name))
+    });
+    differing.collect::<Vec<_>>().join(":")
+}
+
+/// The message for a key that does not exist.
+fn unknown<T: Spec>(name: &str) -> String {
+    let keys = T::keys().iter().map(|key| key.name);
+    let names: Vec<&str> = keys.chain(T::NARROWING.iter().copied()).collect();
+    let near = |other: &&&str| strsim::jaro_winkler(name, other);
+    let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+    let meant = match nearest {
+        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'?"),
+        _ => ";".to_owned(),
+    };
+    format!(
+        "unknown key '{name}'{meant} The keys of a {} are {}",
+        T::WHAT,
+        names.join(", ")
+    )
+}

@@ -1,0 +1,96 @@
+//! Files in TOML.
+
+use std::borrow::Cow;
+use std::fs;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::{Bases, Changes, Error, Kind, Spec, Value};
+
+/// Larger files are not what they are named as.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Whether a name is that of a file: it has a slash, or ends in `.toml`.
+pub fn is_file(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+/// Reads a file.
+pub(super) fn read<T: Spec>(path: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
+    let unreadable = |error: &dyn std::fmt::Display| Error(format!("{path}: {error}"));
+    let about = fs::metadata(path).map_err(|error| unreadable(&error))?;
+    if !about.is_file() || about.len() > MOST_BYTES {
+        return Err(unreadable(&format!(
+            "must be a regular file of at most {MOST_BYTES} bytes"
+        )));
+    }
+    let text = fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+    parse(path, &text, bases)
+}
+
+/// Reads a file's content; `path` is for messages.
+pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
+    let at = |span: Range<usize>, why: String| {
+        let line = 1 + text.as_bytes()[..span.start.min(text.len())]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count();
+        Error(format!("{path}:{line}: {why}"))
+    };
+    let table = DeTable::parse(text)
+        .map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
+    let (mut base, mut about, mut changes) = (None, None, Changes::default());
+    for (key, value) in table.get_ref() {
+        let span = key.span();
+        let key = key.get_ref().as_ref();
+        let string = || match value.get_ref() {
+            DeValue::String(text) => Ok(text.as_ref()),
+            _ => Err(at(value.span(), format!("{key} must be a string"))),
+        };
+        match key {
+            "base" => base = Some(bases.get(string()?).map_err(|why| at(value.span(), why))?),
+            "about" if string()?.contains(char::is_control) => {
+                return Err(at(value.span(), "about must be one line".to_owned()));
+            }
+            "about" => about = Some(string()?.to_owned()),
+            _ => {
+                let shown = shown(value.get_ref());
+                let quoted = matches!(value.get_ref(), DeValue::String(_));
+                changes
+                    .add::<T>(key, |kind| typed(kind, quoted, &shown), &shown)
+                    .map_err(|why| at(span, why))?;
+            }
+        }
+    }
+    let base = base.ok_or_else(|| {
+        let names: Vec<&str> = T::presets().iter().map(T::name).collect();
+        let (what, names) = (T::WHAT, names.join(", "));
+        Error(format!(
+            "{path}: base is missing: the {what} that the file changes, one of {names}"
+        ))
+    })?;
+    let about = about.unwrap_or_else(|| base.about().to_owned());
+    changes
+        .apply(base, about)
+        .map_err(|why| Error(format!("{path}: {why}")))
+}
+
+/// The value if it has the type that the kind has in a file: strings for times and words.
+fn typed(kind: &Kind, quoted: bool, text: &str) -> Option<Value> {
+    let wanted = matches!(kind, Kind::Time(..) | Kind::Word(_));
+    (quoted == wanted).then(|| kind.parse(text, false))?
+}
+
+/// The value as text, without quotes.
+fn shown<'a>(value: &'a DeValue<'_>) -> Cow<'a, str> {
+    match value {
+        DeValue::String(text) => Cow::Borrowed(text),
+        DeValue::Integer(number) => Cow::Borrowed(number.as_str()),
+        DeValue::Float(number) => Cow::Borrowed(number.as_str()),
+        DeValue::Boolean(flag) => Cow::Owned(flag.to_string()),
+        DeValue::Datetime(_) => Cow::Borrowed("a date"),
+        DeValue::Array(_) => Cow::Borrowed("a list"),
+        DeValue::Table(_) => Cow::Borrowed("a table"),
+    }
+}

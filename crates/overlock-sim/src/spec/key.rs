@@ -1,0 +1,248 @@
+//! Keys, the kinds of their values, and the fields behind them.
+
+use std::fmt;
+
+use crate::time::Time;
+
+/// A key of a machine or a host.
+#[derive(Clone, Copy)]
+pub struct Key<T> {
+    /// Its name.
+    pub name: &'static str,
+    /// Its meaning.
+    pub about: &'static str,
+    /// Its valid values.
+    pub kind: Kind,
+    /// The key that has to be true for this one to exist.
+    pub part: Option<&'static str>,
+    field: Access<T>,
+}
+
+/// The field of a key, unless it has no such part.
+type Access<T> = fn(&mut T) -> Option<&mut dyn Field>;
+
+impl<T> fmt::Debug for Key<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Key").field(&self.name).finish()
+    }
+}
+
+/// The valid values of a key; numbers have a range, ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A time.
+    Time(Time, Time),
+    /// A whole number.
+    Count(u64, u64),
+    /// Any number.
+    Share(f64, f64),
+    /// Yes or no.
+    Flag,
+    /// One of several words.
+    Word(&'static [&'static str]),
+}
+
+/// A key's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// See [`Kind::Time`].
+    Time(Time),
+    /// See [`Kind::Count`].
+    Count(u64),
+    /// See [`Kind::Share`].
+    Share(f64),
+    /// See [`Kind::Flag`].
+    Flag(bool),
+    /// See [`Kind::Word`].
+    Word(&'static str),
+}
+
+/// A field that a key can read and change.
+pub trait Field {
+    /// Returns its value.
+    fn value(&self) -> Value;
+    /// Changes it. A value of another kind changes nothing.
+    fn assign(&mut self, value: Value);
+}
+
+impl<T: Clone> Key<T> {
+    /// A key of any kind.
+    pub(crate) const fn new(
+        name: &'static str,
+        about: &'static str,
+        kind: Kind,
+        field: Access<T>,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            kind,
+            part: None,
+            field,
+        }
+    }
+
+    /// The same, which exists only if the flag `part` is true.
+    pub(crate) const fn of(self, part: &'static str) -> Self {
+        Self {
+            part: Some(part),
+            ..self
+        }
+    }
+
+    /// Returns its value, unless there is no such part.
+    pub fn get(&self, of: &T) -> Option<Value> {
+        (self.field)(&mut of.clone()).map(|field| field.value())
+    }
+
+    /// Changes it.
+    pub(super) fn set(&self, of: &mut T, value: Value) -> Result<(), String> {
+        let Some(field) = (self.field)(of) else {
+            let part = self.part.unwrap_or_default();
+            return Err(format!("{} needs {part}=true", self.name));
+        };
+        field.assign(value);
+        Ok(())
+    }
+}
+
+impl Kind {
+    /// Reads a value. With `bare`, a time may be a plain number, of nanoseconds. `None` if it is
+    /// not of this kind, or out of range.
+    pub(super) fn parse(&self, text: &str, bare: bool) -> Option<Value> {
+        let text = text.trim();
+        match *self {
+            Self::Time(least, most) => time(text, bare)
+                .filter(|time| (least..=most).contains(time))
+                .map(Value::Time),
+            Self::Count(least, most) => text
+                .parse()
+                .ok()
+                .filter(|count| (least..=most).contains(count))
+                .map(Value::Count),
+            Self::Share(least, most) => text
+                .parse()
+                .ok()
+                .filter(|share| (least..=most).contains(share))
+                .map(Value::Share),
+            Self::Flag => text.parse().ok().map(Value::Flag),
+            Self::Word(words) => words
+                .iter()
+                .find(|word| **word == text)
+                .map(|word| Value::Word(word)),
+        }
+    }
+}
+
+/// Units of time in picoseconds.
+const UNITS: [(&str, f64); 5] = [
+    ("ps", 1.0),
+    ("ns", 1e3),
+    ("us", 1e6),
+    ("ms", 1e9),
+    ("s", 1e12),
+];
+
+fn time(text: &str, bare: bool) -> Option<Time> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match &text[digits.len()..] {
+        "" if bare => 1e3,
+        unit => UNITS.iter().find(|(name, _)| *name == unit)?.1,
+    };
+    let number: f64 = digits.trim_end().parse().ok()?;
+    (number >= 0.0).then(|| Time::ps((number * scale).round() as u64))
+}
+
+/// The time in the largest unit of which it has at least one.
+fn shown(time: Time) -> String {
+    let ps = time.as_ps() as f64;
+    let fits = UNITS[1..].iter().rfind(|(_, scale)| ps >= *scale);
+    let (unit, scale) = fits.unwrap_or(&UNITS[1]);
+    format!("{}{unit}", ps / scale)
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(least, most) => {
+                write!(f, "a time from {} to {}", shown(*least), shown(*most))
+            }
+            Self::Count(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Self::Share(least, most) => write!(f, "a number from {least} to {most}"),
+            Self::Flag => f.write_str("true or false"),
+            Self::Word(words) => write!(f, "one of {}", words.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(time) => f.write_str(&shown(*time)),
+            Self::Count(count) => count.fmt(f),
+            Self::Share(share) => share.fmt(f),
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+impl Field for Time {
+    fn value(&self) -> Value {
+        Value::Time(*self)
+    }
+
+    fn assign(&mut self, value: Value) {
+        if let Value::Time(time) = value {
+            *self = time;
+        }
+    }
+}
+
+impl Field for u64 {
+    fn value(&self) -> Value {
+        Value::Count(*self)
+    }
+
+    fn assign(&mut self, value: Value) {
+        if let Value::Count(count) = value {
+            *self = count;
+        }
+    }
+}
+
+impl Field for usize {
+    fn value(&self) -> Value {
+        Value::Count(*self as u64)
+    }
+
+    fn assign(&mut self, value: Value) {
+        if let Value::Count(count) = value {
+            *self = count as Self;
+        }
+    }
+}
+
+impl Field for f64 {
+    fn value(&self) -> Value {
+        Value::Share(*self)
+    }
+
+    fn assign(&mut self, value: Value) {
+        if let Value::Share(share) = value {
+            *self = share;
+        }
+    }
+}
+
+impl Field for bool {
+    fn value(&self) -> Value {
+        Value::Flag(*self)
+    }
+
+    fn assign(&mut self, value: Value) {
+        if let Value::Flag(flag) = value {
+            *self = flag;
+        }
+    }
+}
