@@ -41,8 +41,8 @@ fn long_pauses_leave_the_guest() {
 }
 
 /// A pause of 47 ns, 140 cycles at 3 GHz, is longer than the gap between the pauses of a loop may
-/// be if it is counted from their beginnings. 42 iterations take 1,974 ns, 43 leave the guest. Fails
-/// where each pause begins a loop of its own.
+/// be if it is counted from their beginnings. 42 iterations take 1,974 ns, 43 leave the guest.
+/// Fails where each pause begins a loop of its own.
 #[test]
 fn a_loop_may_have_long_pauses() {
     let mut machine = machine(1, 1);
