@@ -133,6 +133,10 @@ impl Platform for Sim {
         overlock_core::platform::spread(engine::stable(address))
     }
 
+    fn unobserved(condition: impl FnOnce() -> bool) -> bool {
+        engine::unobserved(condition)
+    }
+
     fn transition(transition: Transition) {
         engine::transition(transition);
     }
