@@ -191,10 +191,8 @@ impl<A: Atomic<u64>> Bitmap<'_, A> {
     /// it was not taken.
     pub fn give(&self, number: usize) {
         let old = self.0[number / 64].fetch_and(!(1 << (number % 64)), AcqRel);
-        crate::check!(
-            old & 1 << (number % 64) != 0,
-            "number {number} was given back twice"
-        );
+        let was_taken = old & 1 << (number % 64) != 0;
+        crate::check!(was_taken, "number {number} was given back twice");
     }
 }
 

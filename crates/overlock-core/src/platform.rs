@@ -371,6 +371,14 @@ pub trait Platform: Atomics {
         Self::tables().slots()
     }
 
+    /// Evaluates the condition of a check for misuse, which only checked builds have. The condition
+    /// loads words, and changes nothing. A simulator charges nothing for it, so that its results
+    /// are the same in all builds.
+    #[inline(always)]
+    fn unobserved(condition: impl FnOnce() -> bool) -> bool {
+        condition()
+    }
+
     /// Reports that the calling thread has made a transition of a lock's state diagram. For
     /// checkers that count what they have executed. Empty elsewhere.
     #[inline(always)]

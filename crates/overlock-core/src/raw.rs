@@ -430,12 +430,24 @@ pub const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
 /// Panics with a message if a condition that callers must keep does not hold: in debug builds and
 /// with the `checked` feature. Without them the misuse is silent, with defined behaviour.
+///
+/// The condition may load words of the platform `P`, which is in scope. A variable, or `<=` of two,
+/// loads none, and needs no platform.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! check {
-    ($condition:expr, $($message:tt)+) => {
+    ($value:ident, $($message:tt)+) => {
+        $crate::check!(@ $value, $($message)+)
+    };
+    ($least:ident <= $most:ident, $($message:tt)+) => {
+        $crate::check!(@ $least <= $most, $($message)+)
+    };
+    (@ $condition:expr, $($message:tt)+) => {
         if $crate::raw::CHECKED {
             assert!($condition, $($message)+);
         }
+    };
+    ($condition:expr, $($message:tt)+) => {
+        $crate::check!(@ <P as $crate::platform::Platform>::unobserved(|| $condition), $($message)+)
     };
 }

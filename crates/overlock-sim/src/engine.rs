@@ -41,7 +41,8 @@ pub(crate) use access::LOCKS_LINE;
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, looked,
-    pause, preempted, sizes, socket, stable, store, transition, turn, watch,
+    pause, preempted, sizes, socket, stable, store, stores_of_unobserved, transition, turn,
+    unobserved, watch,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 

@@ -141,6 +141,10 @@ impl Platform for Sim {
         overlock_core::platform::spread(engine::stable(address))
     }
 
+    fn unobserved(condition: impl FnOnce() -> bool) -> bool {
+        engine::unobserved(condition)
+    }
+
     fn transition(transition: Transition) {
         engine::transition(transition);
     }

@@ -1,6 +1,6 @@
 //! Machines and hosts as text: presets, keys that change them, files.
 //!
-//! One list of keys for each ([`Spec::keys`]) serves files, command lines, [`toml`] and the
+//! One list of keys for each ([`Spec::keys`]) serves files, command lines, [`toml()`] and the
 //! documents. A value has a canonical name: its preset with the keys that differ, in the order of
 //! the list. So a result names what it was simulated on without the file that described it.
 

@@ -64,6 +64,9 @@ macro_rules! word {
                 Self(<$atomic>::new(value))
             }
             fn load(&self, order: Ordering) -> $int {
+                if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
+                    return self.0.load(order) & !(bits as $int) | value as $int;
+                }
                 match engine::forwarded(self.address(), <$int>::MAX as u64) {
                     Some(value) => value as $int,
                     None => self.access(Access::Read, |word| word.load(order)),

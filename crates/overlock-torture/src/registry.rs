@@ -74,7 +74,7 @@ pub fn all() -> &'static [Entry] {
 /// Locks that the program adds to the list.
 static ADDED: OnceLock<Vec<fn() -> Entry>> = OnceLock::new();
 
-/// Adds locks to the end of the list: see [`entry`](crate::entry). Their names are new.
+/// Adds locks to the end of the list: see [`entry!`](crate::entry). Their names are new.
 ///
 /// # Panics
 ///

@@ -190,9 +190,8 @@ impl Engine {
         joins
     }
 
-    /// Returns what a load of the word at `address`, which has the bits `whole`, gets from the
-    /// store buffer.
-    pub fn forwards(&self, vcpu: usize, address: usize, whole: u64) -> Forward {
+    /// Returns which bits of the word at `address` the store buffer sets, and to what.
+    pub fn buffered(&self, vcpu: usize, address: usize) -> (u64, u64) {
         let stores = &self.vcpus[vcpu].stores.entries;
         let (mut bits, mut value) = (0, 0);
         for Entry { store, .. } in stores {
@@ -201,6 +200,13 @@ impl Engine {
                 value = value & !store.bits | store.value & store.bits;
             }
         }
+        (bits, value)
+    }
+
+    /// Returns what a load of the word at `address`, which has the bits `whole`, gets from the
+    /// store buffer.
+    pub fn forwards(&self, vcpu: usize, address: usize, whole: u64) -> Forward {
+        let (bits, value) = self.buffered(vcpu, address);
         match bits & whole {
             0 => Forward::Nothing,
             bits if bits == whole => Forward::Value(value),

@@ -1,5 +1,7 @@
 //! Calls of vCPUs' fibres to the engine.
 
+use std::cell::Cell;
+
 use overlock_core::diagram::Transition;
 
 use super::access::LOCKS_LINE;
@@ -115,6 +117,37 @@ pub(crate) fn forwarded(address: usize, whole: u64) -> Option<u64> {
             Some(value)
         }
     }
+}
+
+thread_local! {
+    /// Whether loads on this thread take no time.
+    static UNOBSERVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Puts back what loads did before; also on a panic.
+struct Observed(bool);
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        UNOBSERVED.set(self.0);
+    }
+}
+
+/// Evaluates `condition`, whose loads take no time and leave no trace in the simulation.
+pub(crate) fn unobserved(condition: impl FnOnce() -> bool) -> bool {
+    let _observed = Observed(UNOBSERVED.replace(true));
+    condition()
+}
+
+/// Returns which bits of the word at `address` the caller's buffered stores set, and to what:
+/// within [`unobserved`], whose loads see them. `None` elsewhere.
+#[inline]
+pub(crate) fn stores_of_unobserved(address: usize) -> Option<(u64, u64)> {
+    if !UNOBSERVED.get() {
+        return None;
+    }
+    let me = current()?;
+    Some(with(|engine| engine.buffered(me, address)))
 }
 
 /// The word at `address` ends: no buffered store may reach it.

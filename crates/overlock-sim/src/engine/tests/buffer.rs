@@ -49,6 +49,18 @@ fn a_load_waits_for_a_store_to_a_part_of_its_word() {
     assert_eq!((seen, time), (0x700, Time::ns(10_064)));
 }
 
+/// Fails where the condition of a check takes time, or does not see the own buffered stores.
+#[test]
+fn an_unobserved_load_is_free_and_sees_the_own_store() {
+    let words = [Own::new()];
+    let (holds, time) = taken_away(&machine(2, 1), &words, || {
+        words[0].0.byte1_store(7, Relaxed);
+        let holds = Sim::unobserved(|| words[0].0.load(Relaxed) == 0x700);
+        (holds, now())
+    });
+    assert_eq!((holds, time), (true, Time::ns(10_002)));
+}
+
 /// The vCPU owns the second word's line, but not the first's. Fails where the second store is
 /// visible before the first.
 #[test]
