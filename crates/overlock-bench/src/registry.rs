@@ -74,7 +74,7 @@ impl Family {
     /// All of them, in the order in which they are declared.
     pub const ALL: [Self; 3] = [Self::Exclusive, Self::ReaderWriter, Self::Condvar];
 
-    /// Its locks in the order of the tables: ours, then the peers.
+    /// Its locks in the order of the tables: ours, the peers, models and others that are added.
     pub fn locks(self) -> &'static [Entry] {
         static LISTS: LazyLock<[Vec<Entry>; 3]> = LazyLock::new(|| {
             let mut lists = Family::ALL.map(list::of);

@@ -39,12 +39,8 @@ use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
-use crate::queue::{NONE, Queue, Token, name, node};
+use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
 use crate::random::{self, low, set_low};
-
-const WAITING: u32 = 0;
-/// Owns the lock, and the secondary queue is empty. No node has this name.
-const OWNER: u32 = 1;
 
 /// The secondary queue is served where a thread's random number is this one.
 const SELDOM: u16 = 1;
@@ -149,30 +145,18 @@ unsafe impl<P: Platform> RawLock for Cna<P> {
 
     #[inline]
     fn lock(&self) -> Token<P> {
-        let Some(guard) = NodeGuard::<P>::new() else {
-            return self.queue.enter_without_node();
-        };
-        let me = guard.node();
-        me.wait.store(WAITING, Relaxed);
-        set_low::<P>(&me.info, P::socket());
-        if self.queue.join(&guard) {
-            me.wait.store(OWNER, Relaxed);
-        } else {
-            // H: acquire.
-            let _ = P::wait_until(&me.wait, Acquire, Spin::Forever, |wait: u32| {
-                wait != WAITING
-            });
-        }
-        Token(Some(guard))
+        self.queue.lock(
+            |me| set_low::<P>(&me.info, P::socket()),
+            |wait| {
+                // H: acquire.
+                let _ = P::wait_until(wait, Acquire, Spin::Forever, |wait: u32| wait != WAITING);
+            },
+        )
     }
 
     #[inline]
     fn try_lock(&self) -> Option<Token<P>> {
-        let guard = NodeGuard::<P>::new();
-        if let Some(guard) = &guard {
-            guard.node().wait.store(OWNER, Relaxed);
-        }
-        self.queue.try_enter(guard)
+        self.queue.try_lock()
     }
 
     #[inline]
@@ -193,8 +177,7 @@ unsafe impl<P: Platform> RawLock for Cna<P> {
     }
 
     fn is_contended(&self) -> bool {
-        let last = self.queue.last();
-        last.is_some_and(|last| last.wait.load(Relaxed) != OWNER)
+        self.queue.has_waiters()
     }
 }
 

@@ -14,18 +14,18 @@
 //! Orderings and wake-ups are as in [`RustStd`](crate::RustStd). Nothing is handed off, so a waiter
 //! can be bypassed without end.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts, Node};
-use overlock_core::platform::{Atomic, Kick, Platform};
+use overlock_core::platform::{Atomic, Platform};
 use overlock_core::raw::{CreateError, RawLock};
 
-use crate::word::{CONTENDED, FREE, OWNED};
+use crate::word::Word;
 
 /// The model of glibc's mutex: see `docs/peers.md`. 12 bytes.
 #[derive(Debug)]
 pub struct Glibc<P: Platform> {
-    word: P::U32,
+    word: Word<P>,
     /// The owner's slot + 1; 0 without an owner, or for an owner without a slot. Written by the
     /// owner.
     owner: P::U32,
@@ -37,12 +37,11 @@ impl<P: Platform> Glibc<P> {
     #[cold]
     fn lock_slow(&self) {
         // A waiter that finds the word contended sleeps first: others do.
-        if self.word.load(Relaxed) == CONTENDED {
-            P::halt(&self.word, CONTENDED, None);
+        if self.word.is_contended() {
+            self.word.sleep();
         }
-        // * -> contended. Acquire, pairs with the unlock's release where the word was free.
-        while self.word.swap(CONTENDED, Acquire) != FREE {
-            P::halt(&self.word, CONTENDED, None);
+        while !self.word.contend() {
+            self.word.sleep();
         }
     }
 
@@ -71,7 +70,7 @@ unsafe impl<P: Platform> RawLock for Glibc<P> {
 
     fn create() -> Result<Self, CreateError> {
         Ok(Glibc {
-            word: P::U32::new(FREE),
+            word: Word::new(),
             owner: P::U32::new(0),
             users: P::U32::new(0),
         })
@@ -79,9 +78,7 @@ unsafe impl<P: Platform> RawLock for Glibc<P> {
 
     #[inline]
     fn lock(&self) {
-        // free -> owned. Acquire, pairs with the unlock's release.
-        let exchanged = self.word.compare_exchange(FREE, OWNED, Acquire, Relaxed);
-        if exchanged.is_err() {
+        if self.word.take().is_err() {
             self.lock_slow();
         }
         self.own();
@@ -89,28 +86,22 @@ unsafe impl<P: Platform> RawLock for Glibc<P> {
 
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        // As in `lock`.
-        let exchanged = self.word.compare_exchange(FREE, OWNED, Acquire, Relaxed);
-        exchanged.is_ok().then(|| self.own())
+        self.word.take().ok().map(|()| self.own())
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        let word = core::ptr::from_ref(&self.word);
         self.owner.store(0, Relaxed);
         self.users.store(self.users.load(Relaxed) - 1, Relaxed);
-        // * -> free. Release, pairs with the acquisitions. From here on the lock may be freed.
-        if self.word.swap(FREE, Release) == CONTENDED {
-            P::kick_at(word, Kick::One);
-        }
+        self.word.release();
     }
 
     fn is_locked(&self) -> bool {
-        self.word.load(Relaxed) != FREE
+        self.word.is_locked()
     }
 
     fn is_contended(&self) -> bool {
-        self.word.load(Relaxed) == CONTENDED
+        self.word.is_contended()
     }
 }
 

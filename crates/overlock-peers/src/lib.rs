@@ -17,6 +17,7 @@ mod parking_lot;
 mod queue;
 mod random;
 mod rust_std;
+mod word;
 
 pub use cna::Cna;
 pub use glibc::Glibc;
@@ -37,14 +38,4 @@ macro_rules! peers {
             Malthusian;
         }
     };
-}
-
-/// A futex word is in one of three states, after Drepper's "Futexes Are Tricky" (2011), mutex 2.
-pub(crate) mod word {
-    /// Nobody owns the lock.
-    pub const FREE: u32 = 0;
-    /// A thread owns it, and nobody sleeps.
-    pub const OWNED: u32 = 1;
-    /// A thread owns it, and others may sleep: its unlock wakes one.
-    pub const CONTENDED: u32 = 2;
 }

@@ -39,11 +39,10 @@ use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
-use crate::queue::{NONE, Queue, Token, name, node};
+use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
 use crate::random;
 
-const OWNER: u32 = 0;
-const WAITING: u32 = 1;
+/// Has parked, beside the values of every queue.
 const PARKED: u32 = 2;
 
 /// A waiter spins for so long before it parks: the paper's 20,000 cycles, at its machine's 3.6 GHz.
@@ -188,26 +187,12 @@ unsafe impl<P: Platform> RawLock for Malthusian<P> {
 
     #[inline]
     fn lock(&self) -> Token<P> {
-        let Some(guard) = NodeGuard::<P>::new() else {
-            return self.queue.enter_without_node();
-        };
-        let me = guard.node();
-        me.wait.store(WAITING, Relaxed);
-        if self.queue.join(&guard) {
-            me.wait.store(OWNER, Relaxed);
-        } else {
-            Self::wait(&me.wait);
-        }
-        Token(Some(guard))
+        self.queue.lock(|_| (), Self::wait)
     }
 
     #[inline]
     fn try_lock(&self) -> Option<Token<P>> {
-        let guard = NodeGuard::<P>::new();
-        if let Some(guard) = &guard {
-            guard.node().wait.store(OWNER, Relaxed);
-        }
-        self.queue.try_enter(guard)
+        self.queue.try_lock()
     }
 
     #[inline]
@@ -228,9 +213,7 @@ unsafe impl<P: Platform> RawLock for Malthusian<P> {
     }
 
     fn is_contended(&self) -> bool {
-        let last = self.queue.last();
-        last.is_some_and(|last| last.wait.load(Relaxed) != OWNER)
-            || self.youngest.load(Relaxed) != NONE
+        self.queue.has_waiters() || self.youngest.load(Relaxed) != NONE
     }
 }
 

@@ -25,6 +25,11 @@ pub const NONE: u32 = 0;
 /// The last in the queue has no node. No node has this name.
 const SPARE: u32 = 1;
 
+/// Values of a node's `wait`: its thread waits, or owns the lock. A lock may have further ones. No
+/// node has the name [`OWNER`].
+pub const WAITING: u32 = 0;
+pub const OWNER: u32 = 1;
+
 /// The tail of the queue, and the link of the spare.
 #[derive(Debug)]
 pub struct Queue<P: Platform> {
@@ -62,10 +67,38 @@ impl<P: Platform> Queue<P> {
         }
     }
 
+    /// Acquires. `prepare` readies the node beyond its `wait`, and `wait` ends when that word names
+    /// the owner.
+    #[inline]
+    pub fn lock(&self, prepare: impl FnOnce(&Node<P>), wait: impl FnOnce(&P::U32)) -> Token<P> {
+        let Some(guard) = NodeGuard::<P>::new() else {
+            return self.enter_without_node();
+        };
+        let me = guard.node();
+        me.wait.store(WAITING, Relaxed);
+        prepare(me);
+        if self.join(&guard) {
+            me.wait.store(OWNER, Relaxed);
+        } else {
+            wait(&me.wait);
+        }
+        Token(Some(guard))
+    }
+
+    /// Acquires where the queue is empty.
+    #[inline]
+    pub fn try_lock(&self) -> Option<Token<P>> {
+        let guard = NodeGuard::<P>::new();
+        if let Some(guard) = &guard {
+            guard.node().wait.store(OWNER, Relaxed);
+        }
+        self.try_enter(guard)
+    }
+
     /// Joins the queue with a node that is ready but for its link. Returns whether the queue was
     /// empty: then the lock is the caller's.
     #[inline]
-    pub fn join(&self, guard: &NodeGuard<P>) -> bool {
+    fn join(&self, guard: &NodeGuard<P>) -> bool {
         guard.node().next.store(NONE, Relaxed);
         // T: acquire and release.
         let before = self.tail.swap(name(guard), AcqRel);
@@ -81,7 +114,7 @@ impl<P: Platform> Queue<P> {
 
     /// Enters the queue where it is empty. A guard's node is that of an owner.
     #[inline]
-    pub fn try_enter(&self, guard: Option<NodeGuard<P>>) -> Option<Token<P>> {
+    fn try_enter(&self, guard: Option<NodeGuard<P>>) -> Option<Token<P>> {
         if self.tail.load(Relaxed) != NONE {
             return None;
         }
@@ -94,7 +127,7 @@ impl<P: Platform> Queue<P> {
 
     /// Waits until the queue is empty, and enters it without a node.
     #[cold]
-    pub fn enter_without_node(&self) -> Token<P> {
+    fn enter_without_node(&self) -> Token<P> {
         loop {
             if let Some(token) = self.try_enter(None) {
                 return token;
@@ -138,11 +171,11 @@ impl<P: Platform> Queue<P> {
         self.tail.load(Relaxed) != NONE
     }
 
-    /// The last node, if the last has one.
-    pub fn last(&self) -> Option<&'static Node<P>> {
+    /// Whether the last in the queue has a node, and waits.
+    pub fn has_waiters(&self) -> bool {
         match self.tail.load(Relaxed) {
-            NONE | SPARE => None,
-            last => Some(node::<P>(last)),
+            NONE | SPARE => false,
+            last => node::<P>(last).wait.load(Relaxed) != OWNER,
         }
     }
 }

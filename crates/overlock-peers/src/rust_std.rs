@@ -14,19 +14,17 @@
 //! only delays the sleep. A woken waiter polls again. Nothing is handed off, so a waiter can be
 //! bypassed without end.
 //!
-//! Orderings: U, the release exchange of the unlock, pairs with L, the acquire exchanges of `lock`.
-//!
 //! No wake-up is lost: a waiter sleeps only on a word that it has seen contended, and the unlock
 //! that ends that state wakes one. A woken waiter marks the word contended again, as others may
 //! sleep.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Atomic, Kick, Platform, Spin};
+use overlock_core::platform::{Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
-use crate::word::{CONTENDED, FREE, OWNED};
+use crate::word::{CONTENDED, FREE, OWNED, Word};
 
 /// Polls before a waiter sleeps.
 const POLLS: u32 = 100;
@@ -34,14 +32,14 @@ const POLLS: u32 = 100;
 /// The model of std's mutex: see `docs/peers.md`. 4 bytes.
 #[derive(Debug)]
 pub struct RustStd<P: Platform> {
-    word: P::U32,
+    word: Word<P>,
 }
 
 impl<P: Platform> RustStd<P> {
     /// Polls until the word is not `OWNED`, for a while. Returns its last value.
     fn poll(&self) -> u32 {
         let polls = Spin::Polls(POLLS);
-        P::wait_until(&self.word, Relaxed, polls, |word: u32| word != OWNED)
+        P::wait_until(&self.word.0, Relaxed, polls, |word: u32| word != OWNED)
             .unwrap_or_else(|last| last)
     }
 
@@ -49,15 +47,13 @@ impl<P: Platform> RustStd<P> {
     fn lock_slow(&self) {
         let mut seen = self.poll();
         if seen == FREE {
-            // free -> owned. L: acquire, pairs with U.
-            match self.word.compare_exchange(FREE, OWNED, Acquire, Relaxed) {
-                Ok(_) => return,
+            match self.word.take() {
+                Ok(()) => return,
                 Err(now) => seen = now,
             }
         }
-        // * -> contended. L: acquire, pairs with U where the word was free.
-        while seen == CONTENDED || self.word.swap(CONTENDED, Acquire) != FREE {
-            P::halt(&self.word, CONTENDED, None);
+        while seen == CONTENDED || !self.word.contend() {
+            self.word.sleep();
             seen = self.poll();
         }
     }
@@ -80,9 +76,7 @@ unsafe impl<P: Platform> RawLock for RustStd<P> {
     const NAME: &'static str = "model:std";
 
     fn create() -> Result<Self, CreateError> {
-        Ok(RustStd {
-            word: P::U32::new(FREE),
-        })
+        Ok(RustStd { word: Word::new() })
     }
 
     #[inline]
@@ -94,26 +88,20 @@ unsafe impl<P: Platform> RawLock for RustStd<P> {
 
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        // free -> owned. L: acquire, pairs with U.
-        let exchanged = self.word.compare_exchange(FREE, OWNED, Acquire, Relaxed);
-        exchanged.is_ok().then_some(())
+        self.word.take().ok()
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        let word = core::ptr::from_ref(&self.word);
-        // * -> free. U: release, pairs with L. From here on the lock may be freed.
-        if self.word.swap(FREE, Release) == CONTENDED {
-            P::kick_at(word, Kick::One);
-        }
+        self.word.release();
     }
 
     fn is_locked(&self) -> bool {
-        self.word.load(Relaxed) != FREE
+        self.word.is_locked()
     }
 
     fn is_contended(&self) -> bool {
-        self.word.load(Relaxed) == CONTENDED
+        self.word.is_contended()
     }
 }
 
@@ -181,7 +169,7 @@ mod tests {
     #[test]
     fn a_waiter_does_not_poll_where_others_sleep() {
         let lock = leak();
-        lock.word.store(CONTENDED, Relaxed);
+        lock.word.0.store(CONTENDED, Relaxed);
         at(Point::Halt, || unlock(lock));
         at(Point::Wait, || panic!("it polls"));
         lock.lock();

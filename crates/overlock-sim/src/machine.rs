@@ -223,10 +223,7 @@ impl Machine {
     /// on the ring.
     pub fn way(&self, core: usize, line: usize) -> f64 {
         // A hash spreads addresses over the slices.
-        let cores = match self.last_level {
-            Level::Cluster => self.cores_of_cluster(),
-            Level::Socket => self.cores,
-        };
+        let cores = self.sharing(Place::default()).len();
         let slice = (line.wrapping_mul(0x9e37_79b9) >> 7) % cores;
         let apart = (core % cores).abs_diff(slice);
         let apart = apart.min(cores - apart) as f64;

@@ -69,7 +69,10 @@ impl Spec for Machine {
         if !self.cores.is_multiple_of(self.clusters) {
             return Err("cores_per_socket must be a multiple of clusters".to_owned());
         }
-        // The cache counts on it: a socket that has copies already is not asked anew.
+        // The cache counts on both: a place that has copies already is not asked anew.
+        if self.clusters > 1 && !(SOME..=self.costs.socket).contains(&self.costs.cluster) {
+            return Err("cluster must be above 0 and at most socket, with clusters".to_owned());
+        }
         if self.sockets > 1 && self.costs.socket > self.costs.across {
             return Err("socket must be at most across".to_owned());
         }

@@ -147,6 +147,14 @@ fn overrides_are_nanoseconds_or_have_a_unit() {
         "{nearer}"
     );
     assert_eq!(cores("barcelona:sockets=1:socket=131"), Ok(4));
+    for cluster in ["", ":cluster=37"] {
+        let text = complaint(cores(&format!("sandy-bridge:clusters=2{cluster}")));
+        assert!(
+            text.ends_with("cluster must be above 0 and at most socket, with clusters"),
+            "{text}"
+        );
+    }
+    assert_eq!(cores("sandy-bridge:clusters=2:cluster=20"), Ok(16));
     let twice = complaint(cores("barcelona:hop=1:hop=2"));
     assert_eq!(twice, "barcelona:hop=1:hop=2: hop is there twice");
 }
