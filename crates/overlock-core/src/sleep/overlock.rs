@@ -175,6 +175,8 @@ const WAKE: u32 = 1 << 1;
 const SLOW: u32 = 1 << 2;
 /// No thread is counted: an unlock may clear SLOW.
 const EMPTY: u32 = 1 << 3;
+/// A waiter polls the lock, and unlocks wake nobody.
+const SPINNER: u32 = 1 << 4;
 /// The handoff target requests the lock.
 const HANDOFF: u32 = 1 << 8;
 /// The lock is handed off, and stays locked: with HANDOFF for the target, else for any counted
@@ -189,13 +191,18 @@ const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
 /// Polls between two readings of the clock.
 const POLLS: u32 = 16;
+/// The spinner polls at distances up to this, waiters beside it from this on.
+const NEAR_NS: u64 = 200;
 /// The spin before a sleep, by [`Platform::ticks`].
 const SPIN_NS: u64 = 5_000;
 /// The age of a wait at which a waiter that was woken in vain requests a handoff.
 const HANDOFF_NS: u64 = 4_000_000;
+/// One in so many waiters that could become the spinner wakes the longest sleeper, and sleeps. A
+/// power of two.
+const ROTATION: u64 = 64;
 
 diagram! {
-    "overlock" {
+    "v0" {
         Take = "free -> held: at once",
         TakeSpinning = "free -> held: by a waiter that was not counted",
         TakeCounted = "free -> held: by a counted waiter",
@@ -214,6 +221,9 @@ diagram! {
         SleepApart = "awake -> asleep apart: the lock is handed off to another thread",
         GiveUp = "counted -> gone: at its limit",
         GiveUpUncounted = "awake -> gone: at its limit",
+        BecomeSpinner = "awake -> spinner: unlocks wake nobody",
+        MakeWay = "awake -> about to sleep: a sleeper is woken instead",
+        RequestAwake = "woken, old -> handoff target, awake",
         Adopt = "waits for a condition -> counted: the lock is held",
     }
 }
@@ -251,6 +261,8 @@ struct Waiter {
     counted: bool,
     /// This thread is the handoff target: it has set HANDOFF.
     target: bool,
+    /// This thread is the spinner: it has set SPINNER.
+    spinner: bool,
 }
 
 impl Waiter {
@@ -264,8 +276,13 @@ impl Waiter {
         }
     }
 
-    /// Returns the word without this counted thread, and with WAKE for the others (I2).
-    fn leave(&self, mut word: u32) -> u32 {
+    /// Returns the word without this thread: not the spinner, nor the target, nor counted. WAKE is
+    /// there for the others (I2).
+    fn leave(&self, word: u32) -> u32 {
+        let mut word = self.stop_spinning(word);
+        if !self.counted {
+            return word;
+        }
         if word < MANY {
             word -= SLEEPER;
         }
@@ -280,14 +297,39 @@ impl Waiter {
     }
 
     /// Returns the word on which this thread is about to sleep, counted. A thread that was counted
-    /// before requests a handoff after [`HANDOFF_NS`].
+    /// before requests a handoff once it is old.
     fn join<P: Platform>(&self, word: u32) -> u32 {
         if !self.counted {
-            return add_sleeper(word);
+            add_sleeper(self.stop_spinning(word))
+        } else if self.is_old::<P>() {
+            request(word)
+        } else {
+            self.stop_spinning(word) | WAKE | SLOW
         }
-        let requests = P::ticks().wrapping_sub(self.since) > HANDOFF_NS;
-        word | WAKE | SLOW | if requests { HANDOFF } else { 0 }
     }
+
+    /// A release may have erased SPINNER, and another thread have set it: that one then becomes the
+    /// spinner again.
+    fn stop_spinning(&self, word: u32) -> u32 {
+        if self.spinner { word & !SPINNER } else { word }
+    }
+
+    /// Whether this thread may request a handoff: it was woken in vain, for [`HANDOFF_NS`].
+    fn is_old<P: Platform>(&self) -> bool {
+        self.counted && P::ticks().wrapping_sub(self.since) > HANDOFF_NS
+    }
+}
+
+/// Requests a handoff. Without SPINNER, since unlocks look at byte 0 alone while it is set (I6).
+fn request(word: u32) -> u32 {
+    word & !SPINNER | WAKE | SLOW | HANDOFF
+}
+
+/// Whether the waiter that polls at this time is the one in [`ROTATION`]. The clock's last digits
+/// are as good as random here.
+fn is_chosen(now: u64) -> bool {
+    // Fibonacci hashing: the upper bits depend on all lower ones.
+    (now.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(ROTATION)
 }
 
 /// Counts one more thread. WAKE is set even while a woken thread is on its way: see "Why no wake-up
@@ -323,9 +365,10 @@ impl<P: Platform> Overlock<P> {
             since: P::ticks(),
             counted,
             target: false,
+            spinner: false,
         };
         loop {
-            if self.spin(&waiter) {
+            if self.spin(&mut waiter) {
                 return true;
             }
             if let Some(acquired) = self.sleep(&mut waiter, limit) {
@@ -339,10 +382,7 @@ impl<P: Platform> Overlock<P> {
         if !waiter.may_take(word) {
             return false;
         }
-        let mut new = (word | LOCKED) & !(PICKUP | APART);
-        if waiter.counted {
-            new = waiter.leave(new);
-        }
+        let new = waiter.leave((word | LOCKED) & !(PICKUP | APART));
         // LA: acquire, pairs with UL.
         let taken = self
             .word
@@ -366,31 +406,67 @@ impl<P: Platform> Overlock<P> {
     }
 
     /// Polls the lock for [`SPIN_NS`]. Returns whether the caller owns it now.
-    fn spin(&self, waiter: &Waiter) -> bool {
+    fn spin(&self, waiter: &mut Waiter) -> bool {
         let mut start = P::ticks();
         if P::yield_slice(start) {
             start = P::ticks();
         }
+        let mut polls = POLLS;
         loop {
             let changes = |word: u32| word & LOCKED == 0 || word & PICKUP != 0;
             // Relaxed: the attempt acquires.
-            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(POLLS), changes);
+            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(polls), changes);
             let (Ok(word) | Err(word)) = polled;
             if self.attempt(word, waiter) {
                 return true;
             }
             let now = P::ticks();
             let age = now.wrapping_sub(start);
-            if age > SPIN_NS || word & PICKUP != 0 {
+            if age > SPIN_NS || word & PICKUP != 0 || self.makes_way(word, now, waiter) {
                 return false;
             }
             if P::yield_slice(now) {
                 start = P::ticks();
-            } else {
-                // Rarer polls in a longer section: each takes the cache line from the owner.
-                P::spin(age / 4);
+                continue;
             }
+            // Each poll takes the cache line from the owner.
+            let beside = word & SPINNER != 0 && !waiter.spinner;
+            polls = if beside { 1 } else { POLLS };
+            P::spin(match beside {
+                true => age.max(NEAR_NS),
+                false => (age / 4).min(NEAR_NS),
+            });
         }
+    }
+
+    /// While threads sleep, makes the waiter the handoff target if it is old, and otherwise the
+    /// spinner if there is none. Returns true where it shall sleep instead: it has woken the longest
+    /// sleeper in its place, as one waiter in [`ROTATION`] does.
+    fn makes_way(&self, word: u32, now: u64, waiter: &mut Waiter) -> bool {
+        if word & (LOCKED | SLOW | HANDOFF) != LOCKED | SLOW {
+            return false;
+        }
+        let old = waiter.is_old::<P>();
+        if !old && word & SPINNER != 0 {
+            return false;
+        }
+        if !waiter.counted && is_chosen(now) {
+            Step::MakeWay.taken::<P>();
+            P::kick_at(ptr::from_ref(&self.word), Kick::One);
+            return true;
+        }
+        let new = if old { request(word) } else { word | SPINNER };
+        // Relaxed: it publishes nothing.
+        let changed = self.word.compare_exchange(word, new, Relaxed, Relaxed);
+        if changed.is_ok() {
+            let step = match old {
+                true => Step::RequestAwake,
+                false => Step::BecomeSpinner,
+            };
+            step.taken::<P>();
+            (waiter.target, waiter.spinner) = (old, !old);
+        }
+        false
     }
 
     /// Sleeps until the lock may be taken, and returns `None`. Returns `Some` where the wait is
@@ -405,7 +481,7 @@ impl<P: Platform> Overlock<P> {
                 return Some(self.give_up(waiter));
             }
             if !waiter.counted && word & (HANDOFF | PICKUP) == PICKUP {
-                self.sleep_apart(word, limit);
+                self.sleep_apart(word, waiter, limit);
                 continue;
             }
             let asleep = waiter.join::<P>(word);
@@ -423,6 +499,7 @@ impl<P: Platform> Overlock<P> {
                 }
                 waiter.counted = true;
             }
+            waiter.spinner = false;
             let sleeper = if waiter.target {
                 Sleeper::Apart
             } else {
@@ -453,8 +530,8 @@ impl<P: Platform> Overlock<P> {
 
     /// Sleeps apart until the lock, handed off to another thread, is picked up. The newcomer is not
     /// counted: counted threads may pick the lock up, so they must not sleep (I4).
-    fn sleep_apart(&self, word: u32, limit: &Limit<'_, P>) {
-        let asleep = word | APART;
+    fn sleep_apart(&self, word: u32, waiter: &mut Waiter, limit: &Limit<'_, P>) {
+        let asleep = waiter.stop_spinning(word) | APART;
         // Relaxed: the halt compares the word.
         let joined = asleep == word
             || self
@@ -462,6 +539,7 @@ impl<P: Platform> Overlock<P> {
                 .compare_exchange(word, asleep, Relaxed, Relaxed)
                 .is_ok();
         if joined {
+            waiter.spinner = false;
             Step::SleepApart.taken::<P>();
             let woken = limit.halt(Sleeper::Apart, &self.word, asleep);
             let word = self.word.load(Relaxed);
@@ -503,19 +581,20 @@ impl<P: Platform> Overlock<P> {
     /// Ends the wait at its limit. Returns true where the caller owns the lock after all: the kick
     /// that it may have had must not end with it.
     fn give_up(&self, waiter: &Waiter) -> bool {
-        if !waiter.counted {
-            Step::GiveUpUncounted.taken::<P>();
-            return false;
-        }
         loop {
             let word = self.word.load(Relaxed);
+            let spins = waiter.spinner && word & SPINNER != 0;
+            if !waiter.counted && !spins {
+                Step::GiveUpUncounted.taken::<P>();
+                return false;
+            }
             if waiter.may_take(word) {
                 if self.attempt(word, waiter) {
                     return true;
                 }
                 continue;
             }
-            if word & SLOW == 0 {
+            if waiter.counted && word & SLOW == 0 {
                 // Once it has gone it cannot repair flags that a release erases.
                 self.announce(word, word | WAKE | SLOW);
                 continue;
@@ -538,7 +617,7 @@ impl<P: Platform> Overlock<P> {
         let mut seen = self.word.byte0_load(Relaxed);
         // Byte 0 alone, as in acquisitions: a processor delays an access that overlaps an earlier
         // one of another size.
-        while u32::from(seen) & WAKE == 0 {
+        while u32::from(seen) & (WAKE | SPINNER) != WAKE {
             let ends = u32::from(seen) & EMPTY != 0 && P::restart_is_affordable();
             let (new, step) = match ends {
                 true => (0, Step::EndSlow),
@@ -562,7 +641,7 @@ impl<P: Platform> Overlock<P> {
         loop {
             let (new, whom, step) = if word & HANDOFF != 0 {
                 (word | PICKUP, Some(Kick::Apart), Step::HandOff)
-            } else if word & WAKE != 0 {
+            } else if word & (WAKE | SPINNER) == WAKE {
                 (
                     word & !(LOCKED | WAKE),
                     Some(Kick::One),
