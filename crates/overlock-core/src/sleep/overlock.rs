@@ -8,8 +8,8 @@
 //!
 //! It combines three published ideas:
 //! - *Concurrency restriction* (Dice, "Malthusian Locks", EuroSys 2017). Sleepers are the passive
-//!   set, and running threads may barge past them. While a woken sleeper is on its way, unlocks
-//!   wake another one only after a further thread has gone to sleep.
+//!   set, and running threads may barge past them. Unlocks wake nobody while one waiter, the
+//!   *spinner*, polls the lock. Now and then a waiter changes places with the longest sleeper.
 //! - *Handoff* (the kernel's mutex and reader-writer semaphore). A sleeper that was bypassed for
 //!   too long becomes the *handoff target*: it requests the lock, and the next unlock hands it off.
 //! - *Asymmetric synchronisation* (Dekker's pattern with the fence on one side). A waiter that is
@@ -18,19 +18,20 @@
 //! # Layout
 //!
 //! ```text
-//!  31       11    10      9        8      7..4     3       2      1       0
-//! +-----------+-------+--------+---------+------+-------+------+------+--------+
-//! | sleepers  | apart | pickup | handoff |      | empty | slow | wake | locked |
-//! +-----------+-------+--------+---------+------+-------+------+------+--------+
-//!                                        byte 0
+//!  31     11    10      9        8      7..5      4        3       2      1       0
+//! +---------+-------+--------+---------+------+---------+-------+------+------+--------+
+//! |sleepers | apart | pickup | handoff |      | spinner | empty | slow | wake | locked |
+//! +---------+-------+--------+---------+------+---------+-------+------+------+--------+
+//!                                      byte 0
 //! ```
 //!
 //! | bits | meaning; who writes them |
 //! |---|---|
 //! | locked | the lock is owned, or handed off. Set by acquisitions, cleared by unlocks |
-//! | wake | the next unlock wakes one sleeper. Set by waiters about to sleep, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
+//! | wake | the next unlock wakes one sleeper, unless spinner is set. Set by waiters about to sleep, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
 //! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
 //! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins |
+//! | spinner | a waiter polls the lock while others sleep, and unlocks wake nobody. Set and cleared by that waiter, the *spinner*; cleared by a request for a handoff. The store of a restartable unlock may erase it too |
 //! | handoff | the handoff target requests the lock. Set and cleared by the target |
 //! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
@@ -51,14 +52,17 @@
 //!   a waiter:  spins --> counted, asleep --woken--> spins --in vain--> counted, asleep: wake is set
 //!                 |           |                       |                     (and handoff, after HANDOFF_NS)
 //!                 '-> owner   '-> gives up            '-> owner: wake is set if others are counted
+//!
+//!   who spins while others sleep:  beside the spinner --> spinner --> owner, asleep, or gone
+//!                                                    '--> asleep: a sleeper is woken instead
 //! ```
 //!
 //! # Invariants
 //!
 //! - I1: with locked and without pickup, one thread owns the lock. With pickup nobody owns it, and
 //!   one of the threads that may pick it up will do so.
-//! - I2: while sleepers is not 0, one of three things holds: wake and slow are set; or a counted
-//!   thread is awake; or a kick is under way, by an unlock or by `adopt`. A counted thread that is
+//! - I2: while sleepers is not 0, one of three things holds: wake and slow are set, and an unlock
+//!   wakes a sleeper or there is a spinner (I6); or a counted thread is awake; or a kick is under way, by an unlock or by `adopt`. A counted thread that is
 //!   awake sets both bits again as it acquires, sleeps or leaves. Each waiter sleeps on a word with
 //!   wake.
 //! - I3: handoff belongs to one thread, the target, until that thread clears it. No other waiter
@@ -66,6 +70,9 @@
 //! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
 //! - I5: the store or exchange by which an unlock releases or hands off is its last access. The
 //!   next owner may free the lock after that. The kick that follows needs only the address.
+//! - I6: while spinner is set, a thread that has set it is awake. It takes the lock if it is free,
+//!   and otherwise clears spinner on a locked word as it sleeps or leaves. Handoff and spinner are
+//!   not set together: unlocks look at byte 0 alone while spinner is set.
 //!
 //! # Orderings
 //!
@@ -82,13 +89,16 @@
 //!
 //! # Slow path
 //!
-//! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice.
+//! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice. While threads
+//!    sleep it becomes the spinner, if there is none, and polls at distances up to `NEAR_NS`.
+//!    Waiters beside the spinner poll at distances that double from `NEAR_NS`. One waiter in
+//!    `ROTATION` does not become the spinner. It wakes the longest sleeper, and sleeps.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
 //!    [`Platform::restart_releases`] before it sleeps.
 //! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
 //! 4. A woken thread spins again. It stays counted until it owns the lock or gives up.
 //! 5. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff first, unless another
-//!    thread has.
+//!    thread has: while it spins, or as it sleeps.
 //!
 //! A newcomer that finds the lock handed off to another thread sleeps apart until it is picked up.
 //!
@@ -116,6 +126,11 @@
 //! word without wake. Such a word may come back after the woken thread is done and its kick is
 //! lost, and the joiner would sleep on it for ever.
 //!
+//! An unlock that finds spinner set leaves wake as it is, and kicks nobody. The spinner is awake: it
+//! takes the lock, and its unlock wakes a sleeper; or it clears spinner on a locked word, and the
+//! owner's unlock wakes one. A thread whose spinner was erased may clear that of another thread.
+//! Then an unlock kicks although a waiter polls.
+//!
 //! A waiter that gives up takes the lock if it is free, and otherwise sets wake for the others: no
 //! kick ends with it. A newcomer that sleeps apart may receive the kick of a counted sleeper, where
 //! the platform does not tell them apart or the sleep can be cancelled. It passes that kick on.
@@ -123,8 +138,10 @@
 //! # How long a waiter can wait
 //!
 //! The futex queue is first come, first served. A waiter that was woken in vain after `HANDOFF_NS`
-//! requests a handoff, and then only the present owner has the lock before it. There is one
-//! exception: a thread may still be in `restart_releases` after all that time. Then restartable
+//! requests a handoff, and then only the present owner has the lock before it. While a spinner
+//! succeeds the other, a sleeper is woken by those that make way: by one in `ROTATION` of the waiters
+//! that could become the spinner. So the time until a sleeper is woken depends on chance, in
+//! proportion to the number of sleepers before it. There is one exception: a thread may still be in `restart_releases` after all that time. Then restartable
 //! unlocks may erase flags until a thread's flags have outlived its call, and others may barge
 //! meanwhile.
 //!
@@ -139,9 +156,10 @@
 //!
 //! # Where this deviates from the published forms
 //!
-//! - Malthusian locks keep the passive set in a list of their own, and a random choice brings
-//!   threads back. Here the futex queue is the passive set, each unlock with wake brings one
-//!   thread back, and the handoff bounds the wait.
+//! - Malthusian locks keep the passive set in a list of their own, and the owner brings a thread
+//!   back at random. Here the futex queue is the passive set. Each unlock that finds wake and no
+//!   spinner brings a thread back, and at random a waiter does, in its own place. The handoff
+//!   bounds the wait after that.
 //! - The kernel's first waiter requests the handoff once it was woken in vain; here it waits for
 //!   `HANDOFF_NS`. The kernel's owner word names the target; here the target knows itself.
 //! - A futex mutex (Drepper, "Futexes Are Tricky", 2011) unlocks by an exchange, which tells
