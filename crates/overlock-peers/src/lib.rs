@@ -5,6 +5,7 @@
 //! no code of the originals here.
 #![no_std]
 
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
