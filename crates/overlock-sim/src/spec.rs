@@ -7,6 +7,7 @@
 mod file;
 mod key;
 mod print;
+mod scale;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use std::fmt;
 pub use file::is_file;
 pub use key::{Field, Key, Kind, Value};
 pub use print::toml;
+pub use scale::{constants, scaled};
 
 /// Something that has presets, and keys that change them.
 pub trait Spec: Clone + 'static {
@@ -22,6 +24,8 @@ pub trait Spec: Clone + 'static {
     const WHAT: &'static str;
     /// Keys that are not fields; [`narrow`](Self::narrow) takes their values.
     const NARROWING: &'static [&'static str] = &[];
+    /// Keys that say how many parts it has, and so are no constants of a model.
+    const TOPOLOGY: &'static [&'static str] = &[];
     /// Its keys, in the order in which they are printed and assigned.
     fn keys() -> &'static [Key<Self>];
     /// Its presets.
@@ -241,15 +245,20 @@ fn differences<T: Spec>(base: &T, changed: &T) -> String {
 fn unknown<T: Spec>(name: &str) -> String {
     let keys = T::keys().iter().map(|key| key.name);
     let names: Vec<&str> = keys.chain(T::NARROWING.iter().copied()).collect();
-    let near = |other: &&&str| strsim::jaro_winkler(name, other);
-    let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
-    let meant = match nearest {
-        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'?"),
-        _ => ";".to_owned(),
-    };
+    let meant = meant(name, &names);
     format!(
         "unknown key '{name}'{meant} The keys of a {} are {}",
         T::WHAT,
         names.join(", ")
     )
+}
+
+/// The question whether a name means one of `names` that is like it, or nothing but a semicolon.
+pub fn meant(name: &str, names: &[&str]) -> String {
+    let near = |other: &&&str| strsim::jaro_winkler(name, other);
+    let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+    match nearest {
+        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'?"),
+        _ => ";".to_owned(),
+    }
 }
