@@ -8,6 +8,7 @@ mod run;
 mod sensitivity;
 mod sweep;
 mod trace;
+mod workload;
 
 use clap::Subcommand;
 
@@ -70,6 +71,7 @@ Examples:
   overlock sim                                       36 cores, 1 to 3 vCPUs for each
   overlock sim --list                                machines, hosts, and the locks that can be simulated
   overlock sim --locks queued,hybrid --vcpus 36,108 --cs 65 --ncs 330
+  overlock sim micro:cs=95:ncs=1us --locks ticket,hybrid   a workload with changed keys
   overlock sim --show e5-2699v3 >my.toml             a machine to change: sim --machine ./my.toml
   overlock sim --machine e5-2699v3:socket=60ns:across=200ns --host kvm:poll=0ns
   overlock sim semop --machine barcelona --host kvm-2013 --overcommit 2x

@@ -1,4 +1,4 @@
-//! Machines and hosts as text: presets, keys that change them, files.
+//! Machines, hosts and workloads as text: presets, keys that change them, files.
 //!
 //! One list of keys for each ([`Spec::keys`]) serves files, command lines, [`toml()`] and the
 //! documents. A value has a canonical name: its preset with the keys that differ, in the order of
@@ -53,7 +53,7 @@ pub trait Spec: Clone + 'static {
     }
 }
 
-/// Text that names no machine or host.
+/// Text that names no machine, host or workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
@@ -114,6 +114,13 @@ struct Changes {
     narrowing: Vec<String>,
 }
 
+/// Why values do not go with each other or with what they change.
+struct Refused {
+    /// The key whose value it is, if it is one.
+    key: Option<usize>,
+    why: String,
+}
+
 /// Returns what a preset with changed keys is: `NAME:KEY=VALUE:KEY=VALUE`. Times may be plain
 /// numbers, which are nanoseconds.
 ///
@@ -158,7 +165,7 @@ fn overridden<T: Spec>(
     let about = base.about().to_owned();
     changes
         .apply(base, about)
-        .map_err(|why| Error(format!("{text}: {why}")))
+        .map_err(|Refused { why, .. }| Error(format!("{text}: {why}")))
 }
 
 impl Changes {
@@ -187,7 +194,7 @@ impl Changes {
 
     /// Returns `base` with these values. It has its canonical name, and says in its description
     /// which keys have changed.
-    fn apply<T: Spec>(mut self, base: T, about: String) -> Result<T, String> {
+    fn apply<T: Spec>(mut self, base: T, about: String) -> Result<T, Refused> {
         if self.values.is_empty() && self.narrowing.is_empty() && about == base.about() {
             return Ok(base);
         }
@@ -196,10 +203,14 @@ impl Changes {
         let mut changed = base;
         let before = changed.clone();
         for (index, value) in self.values {
-            let key = &T::keys()[index];
-            key.set(&mut changed, value)?;
+            let set = T::keys()[index].set(&mut changed, value);
+            set.map_err(|why| Refused {
+                key: Some(index),
+                why,
+            })?;
         }
-        changed.check()?;
+        let refused = |why| Refused { key: None, why };
+        changed.check().map_err(refused)?;
         let differences = differences(&before, &changed);
         let name = canonical(&before, &changed);
         let about = match differences.as_str() {
@@ -212,10 +223,15 @@ impl Changes {
             let keys = T::NARROWING.join(", ");
             changed = changed
                 .narrow(value)
-                .map_err(|why| format!("{keys} {value}: {why}"))?;
+                .map_err(|why| refused(format!("{keys} {value}: {why}")))?;
         }
         Ok(changed)
     }
+}
+
+/// Returns the canonical name of what a preset has become: the preset's with the keys that differ.
+pub fn name<T: Spec>(of: &T) -> String {
+    canonical(of, of)
 }
 
 /// The preset below a name, with what differs from it.

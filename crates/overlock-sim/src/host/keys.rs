@@ -84,7 +84,7 @@ impl Spec for Host {
 }
 
 impl Field for Option<Chores> {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Flag(self.is_some())
     }
 
@@ -94,7 +94,7 @@ impl Field for Option<Chores> {
 }
 
 impl Field for Option<PauseExit> {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Flag(self.is_some())
     }
 
@@ -104,7 +104,7 @@ impl Field for Option<PauseExit> {
 }
 
 impl Field for Option<Time> {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Flag(self.is_some())
     }
 

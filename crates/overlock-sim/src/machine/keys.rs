@@ -100,7 +100,7 @@ impl Spec for Machine {
 }
 
 impl Field for Links {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Word(match self {
             Self::All => "all",
             Self::Cube => "cube",
@@ -117,7 +117,7 @@ impl Field for Links {
 }
 
 impl Field for Level {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Word(match self {
             Self::Cluster => "cluster",
             Self::Socket => "socket",

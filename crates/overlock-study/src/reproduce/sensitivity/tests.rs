@@ -34,8 +34,17 @@ fn a_constant_that_matters_moves_a_claim() {
     assert!(moved(0).change > found.chance.change);
     let lost = "qdisc: 32 senders: backoff_ticket above ticket";
     assert_eq!(moved(0).loses, [lost]);
-    assert!(text::describe(&found).contains(&format!("request -80 %: holds no longer: {lost}")));
-    assert!(text::markdown(&found).contains("\n| request | "));
+    let told = text::describe(&found);
+    assert!(
+        told.contains(&format!(" holds no longer: {lost}\n")),
+        "{told}"
+    );
+    let page = text::markdown(&found);
+    let row = format!("\n- request -80 %: holds no longer: {lost}\n");
+    assert!(
+        page.contains("\n| request | ") && page.contains(&row),
+        "{page}"
+    );
 }
 
 #[test]
