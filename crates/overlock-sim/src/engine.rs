@@ -36,8 +36,6 @@ use crate::trace::Mark;
 use fibre::Fibres;
 use state::Engine;
 
-#[cfg(test)]
-pub(crate) use access::LOCKS_LINE;
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, looked,

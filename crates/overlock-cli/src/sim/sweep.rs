@@ -64,8 +64,8 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "N,…", required = true)]
     vcpus: Vec<String>,
 
-    /// The workloads with their parameters: micro:cs=95:ncs=100, semop:arrays=4,
-    /// rw:reads=99:records=1
+    /// The workloads, as that of `sim`: names, names with changed keys (micro:cs=95:ncs=1us), and
+    /// files
     #[arg(
         long,
         value_delimiter = ',',
@@ -115,9 +115,8 @@ struct Choice {
 
 impl Choice {
     fn new(args: &Args) -> Result<Self, Exit> {
-        let workloads = all(&args.workloads, |text| {
-            Workload::from_str(text).map_err(|error| Exit::usage(format!("--workloads: {error}")))
-        })?;
+        let workloads: Vec<Workload> =
+            all(&args.workloads, |text| machine::read(text, &Bases::none()))?;
         // clap sees to it that no list is empty.
         let locks = locks(&workloads[0], &args.locks)?;
         let grid = Grid {

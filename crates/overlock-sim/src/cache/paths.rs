@@ -8,11 +8,6 @@ use super::{Access, Cache};
 use crate::machine::Place;
 use crate::time::Time;
 
-/// The shares of a transfer's cost until the request is at the line's home, and from there until
-/// the owner is notified. The rest is for the data.
-const REQUEST: f64 = 1.0 / 3.0;
-const SNOOP: f64 = 0.25;
-
 /// The parts of a transfer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Path {
@@ -68,9 +63,9 @@ impl Cache {
         }
         let way = request.way;
         let whole = |time: Time| Path {
-            request: time.scale(REQUEST).scale(way),
-            snoop: time.scale(SNOOP),
-            data: time.scale(1.0 - REQUEST - SNOOP).scale(way),
+            request: time.scale(costs.request).scale(way),
+            snoop: time.scale(costs.snoop),
+            data: time.scale(1.0 - costs.request - costs.snoop).scale(way),
             pipelined: false,
         };
         match &state.copies {

@@ -7,10 +7,6 @@ use crate::account::State;
 use crate::cache::{Access, Answer, Signal};
 use crate::time::Time;
 
-/// The share of a locked instruction before it locks its line: until then it waits for earlier
-/// instructions.
-pub(crate) const LOCKS_LINE: f64 = 0.6;
-
 impl Engine {
     pub fn core(&self, vcpu: usize) -> usize {
         self.machine.core_of(self.schedule.cpu(vcpu))
@@ -37,7 +33,8 @@ impl Engine {
     /// others, or `None` if the core has lost it.
     pub fn locks_line(&mut self, vcpu: usize) -> Option<Time> {
         let line = self.vcpus[vcpu].line;
-        let rest = self.machine.costs.locked.scale(1.0 - LOCKS_LINE);
+        let costs = &self.machine.costs;
+        let rest = costs.locked.scale(1.0 - costs.locks_line);
         let has = self.cache.has(line, self.core(vcpu), Access::Locked);
         has.then(|| {
             self.cache.keep(line, self.now + rest);

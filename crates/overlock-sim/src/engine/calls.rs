@@ -4,7 +4,6 @@ use std::cell::Cell;
 
 use overlock_core::diagram::Transition;
 
-use super::access::LOCKS_LINE;
 use super::buffer::{Forward, Store};
 use super::state::Engine;
 use super::{current, fibre, with};
@@ -168,7 +167,8 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     loop {
         let (waits, hits) = with(|engine| match engine.access(me, address, access) {
             Answer::Hit(time) if access == Access::Locked => {
-                (engine.pass(me, time.scale(LOCKS_LINE), State::Memory), true)
+                let until = time.scale(engine.machine.costs.locks_line);
+                (engine.pass(me, until, State::Memory), true)
             }
             Answer::Hit(time) => (engine.pass(me, time, State::Memory), true),
             Answer::Wait => (true, false),

@@ -9,10 +9,6 @@ use crate::schedule::Placed;
 use crate::time::Time;
 use crate::trace::What;
 
-/// The first polling time that is not zero. A host that polls in vain stops polling; one that would
-/// have succeeded with a longer poll doubles the time.
-const FIRST_POLL: Time = Time::us(10);
-
 impl Engine {
     /// Gives a free CPU to the next vCPU, if there is one.
     pub fn dispatch(&mut self, cpu: usize) {
@@ -265,7 +261,7 @@ impl Engine {
         let most = self.host.poll;
         let poll = &mut self.vcpus[vcpu].poll;
         if slept > *poll && slept < most {
-            *poll = (*poll).max(FIRST_POLL.half()).times(2).min(most);
+            *poll = (*poll).max(self.host.first_poll.half()).times(2).min(most);
         } else if slept > most {
             *poll = Time::ZERO;
         }

@@ -249,7 +249,7 @@ fn what_is_missing_is_told() {
         .map(Point::key)
         .collect();
     assert_eq!(merged.missing, missing);
-    let first = "e5-2699v3, kvm, micro:cs=95:ncs=0, 4 vCPUs, ticket, seed 2";
+    let first = "e5-2699v3, kvm, micro:cs=95ns, 4 vCPUs, ticket, seed 2";
     assert_eq!(missing[0].to_string(), first);
 }
 
@@ -297,7 +297,7 @@ fn failures_do_not_stop_the_others_and_are_kept() {
     assert!(csv.starts_with(begin), "{csv}");
     assert!(csv.contains("simulation_time_work"), "{csv}");
     let failed = csv.lines().nth(2).unwrap();
-    let key = "e5-2699v3,kvm,0,micro:cs=95:ncs=0,4,ticket,2,,,";
+    let key = "e5-2699v3,kvm,0,micro:cs=95ns,4,ticket,2,,,";
     assert!(
         failed.starts_with(key) && failed.ends_with(",panicked: the lock is held"),
         "{failed}"
