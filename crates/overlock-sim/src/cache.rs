@@ -168,6 +168,17 @@ impl Cache {
         line
     }
 
+    /// Returns the line of an address if it has been used.
+    pub fn known(&self, address: usize) -> Option<usize> {
+        self.numbers.get(&(address / LINE)).copied()
+    }
+
+    /// Counts an access that hits, to a line that is not simulated. Returns how long it takes.
+    pub fn hits(&mut self, access: Access) -> Time {
+        self.traffic.hits += 1;
+        self.takes(access)
+    }
+
     /// Whether `core` has the right for this access.
     pub fn has(&self, line: usize, core: usize, access: Access) -> bool {
         match &self.lines[line].copies {

@@ -58,6 +58,17 @@ impl Engine {
         false
     }
 
+    /// An access of `vcpu` to its own stack has taken effect. Always returns false.
+    pub fn accessed_own(&mut self, vcpu: usize, address: usize, access: Access) -> bool {
+        // There is a line if another vCPU has looked at the word.
+        if let Some(line) = self.cache.known(address) {
+            self.vcpus[vcpu].line = line;
+            return self.accessed(vcpu, access);
+        }
+        self.vcpus[vcpu].changes_seen = 0;
+        false
+    }
+
     /// Returns how often the line of the last load of `vcpu` had been changed by then.
     pub fn changes_seen(&self, vcpu: usize) -> u64 {
         self.vcpus[vcpu].changes_seen

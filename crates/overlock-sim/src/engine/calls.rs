@@ -80,7 +80,7 @@ pub(crate) fn store(store: Store, effect: impl FnOnce()) {
     if fibre::is_on_stack(me, address) {
         // Rust may move it, or end it without a call: no store may be on its way to it.
         drain();
-        return access(address, Access::Write, effect);
+        return access_own(me, address, Access::Write, effect);
     }
     match with(|engine| engine.stores_at_once(me, address)) {
         Some(time) => {
@@ -165,6 +165,9 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     if access == Access::Locked {
         drain();
     }
+    if fibre::is_on_stack(me, address) {
+        return access_own(me, address, access, effect);
+    }
     loop {
         let (waits, hits) = with(|engine| match engine.access(me, address, access) {
             Answer::Hit(time) if access == Access::Locked => {
@@ -188,6 +191,18 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     }
     let result = effect();
     call(me, |engine| engine.accessed(me, access));
+    result
+}
+
+/// Accesses a word on the own stack, whose lines are always there: which words lie in one line
+/// depends on the compiler, so it must not matter.
+fn access_own<R>(me: usize, address: usize, access: Access, effect: impl FnOnce() -> R) -> R {
+    call(me, |engine| {
+        let takes = engine.cache.hits(access);
+        engine.pass(me, takes, State::Memory)
+    });
+    let result = effect();
+    call(me, |engine| engine.accessed_own(me, address, access));
     result
 }
 

@@ -214,3 +214,35 @@ fn spinners_yield_to_preempted_vcpus() {
         "{yielding} {slices}"
     );
 }
+
+/// Conditions of a wait may count (`hybrid` and `rwsem_count` charge polls). Fails where the engine
+/// judges a load twice, or not at all: each load is a hit or a transfer, and there are no others.
+#[test]
+fn each_load_is_judged_once() {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        at(BEGIN);
+        if vcpu == 0 {
+            for _ in 0..5 {
+                work(Time::us(1));
+                let _ = word.0.fetch_add(1, Relaxed);
+            }
+            return Vec::new();
+        }
+        let judged = std::cell::RefCell::new(Vec::new());
+        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Polls(500), |seen: u32| {
+            judged.borrow_mut().push((now(), seen));
+            seen == 5
+        });
+        judged.into_inner()
+    };
+    let outcome = simulate(&machine(2, 1), &pause_exits(), 2, body).unwrap();
+    let judged = &outcome.results[1];
+    assert!(
+        judged.is_sorted_by(|one, next| one.0 < next.0),
+        "{judged:?}"
+    );
+    let traffic = &outcome.traffic;
+    let accesses = traffic.hits + traffic.near + traffic.far + traffic.memory;
+    assert_eq!(accesses, 5 + judged.len() as u64);
+}
