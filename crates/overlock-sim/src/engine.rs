@@ -17,6 +17,7 @@ mod calls;
 mod events;
 mod fibre;
 mod host;
+mod queue;
 mod state;
 #[cfg(test)]
 mod tests;

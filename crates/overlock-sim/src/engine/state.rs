@@ -1,13 +1,12 @@
 //! The state of a simulation, and the passing of its time.
 
-use std::collections::BinaryHeap;
-
 use overlock_core::diagram::{Diagram, Transition};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
-use super::events::{CHECK_INTERVAL, Event, Planned};
+use super::events::{CHECK_INTERVAL, Event};
+use super::queue::Queue;
 use super::vcpu::{Doing, Vcpu};
 use super::{Outcome, Setup};
 use crate::account::{Counts, State};
@@ -39,10 +38,7 @@ pub(super) struct Engine {
     pub sleepers: FxHashMap<usize, Vec<usize>>,
     pub boosted: usize,
     pub random: Random,
-    /// The scheduled slice event of each CPU, and the stamp of the valid one.
-    pub slices: Vec<(Option<Time>, u64)>,
-    pub events: BinaryHeap<Planned>,
-    pub planned: u64,
+    pub events: Queue<Event>,
     pub signals: Vec<Signal>,
     pub transitions: Vec<(&'static Diagram, Vec<u64>)>,
     pub trace: Option<Vec<Mark>>,
@@ -67,7 +63,7 @@ impl Engine {
             now: Time::ZERO,
             stop_after: setup.stop_after,
             random,
-            slices: vec![(None, 0); schedule.cpus()],
+            events: Queue::new(all + schedule.cpus()),
             schedule,
             cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..all).map(vcpu).collect(),
@@ -78,8 +74,6 @@ impl Engine {
             counts: Counts::default(),
             sleepers: FxHashMap::default(),
             boosted: 0,
-            events: BinaryHeap::new(),
-            planned: 0,
             signals: Vec::new(),
             transitions: Vec::new(),
             trace: setup.trace.then(Vec::new),
@@ -142,7 +136,7 @@ impl Engine {
     pub fn pass(&mut self, vcpu: usize, time: Time, state: State) -> bool {
         self.enter(vcpu, state);
         let until = self.now + time;
-        let next = self.events.peek().map(|planned| planned.at);
+        let next = self.events.peek();
         if until < self.next_check && next.is_none_or(|next| next > until) {
             self.now = until;
             return false;
@@ -210,7 +204,7 @@ impl Engine {
         self.enter(vcpu, State::Ended);
         let state = &mut self.vcpus[vcpu];
         state.doing = Doing::Ended;
-        state.stamp += 1;
+        self.turns(vcpu);
         self.left -= 1;
         self.last_end = self.now;
         self.stopped |= self.now > self.stop_after;
@@ -270,9 +264,9 @@ impl Engine {
         self.enter(vcpu, State::Ready);
         let state = &mut self.vcpus[vcpu];
         state.doing = off;
-        state.stamp += 1;
         state.preempt_pending = false;
         state.preempted = true;
+        self.turns(vcpu);
     }
 
     pub fn transition(&mut self, transition: Transition) {
