@@ -211,18 +211,6 @@ pub(crate) fn looked() -> u64 {
     current().map_or(0, |me| with(|engine| engine.changes_seen(me)))
 }
 
-/// Spins until the word at `address` may have changed, since its line had been changed `changes`
-/// times, or until `until`.
-pub(crate) fn watch(address: usize, changes: u64, until: Option<Time>) {
-    let Some(me) = current() else {
-        panic!("outside of a simulation no vCPU changes the word")
-    };
-    call(me, |engine| engine.watch(me, address, changes, until));
-    while with(|engine| engine.sees_pause_exit(me)) {
-        pause_exit(me);
-    }
-}
-
 /// Spins for this many iterations.
 pub(crate) fn pause(iterations: u32) {
     if current().is_some() {

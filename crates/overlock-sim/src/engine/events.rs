@@ -128,6 +128,9 @@ impl Engine {
         match event {
             Event::Go { vcpu } => {
                 self.resumes(vcpu);
+                if let Some(spin) = self.vcpus[vcpu].spin.take() {
+                    self.vcpus[vcpu].spun = Some(self.spins(vcpu, spin)?);
+                }
                 return Some(vcpu);
             }
             Event::Serve { line } => {

@@ -1,6 +1,7 @@
 //! The state of a vCPU.
 
 use super::buffer::Stores;
+use super::spin::{Spin, Spun};
 use crate::account::{Account, State};
 use crate::time::Time;
 
@@ -69,6 +70,9 @@ pub(super) struct Vcpu {
     /// Whether the processor has noticed it.
     pub spun_long: bool,
     pub stores: Stores,
+    /// Its wait, if the engine carries one out, and why its fibre goes on then.
+    pub spin: Option<Spin>,
+    pub spun: Option<Spun>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
     pub changes_seen: u64,
@@ -104,6 +108,8 @@ impl Vcpu {
             window,
             spun_long: false,
             stores: Stores::default(),
+            spin: None,
+            spun: None,
             line: 0,
             changes_seen: 0,
             delay: Time::ZERO,
