@@ -36,6 +36,7 @@
 mod cores;
 mod line;
 mod paths;
+mod queue;
 #[cfg(test)]
 mod tests;
 
@@ -129,9 +130,6 @@ pub struct Cache {
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
-    /// The arrived requests of the line that was served last, as indices of its queue. Kept to
-    /// avoid allocations.
-    arrived: Vec<usize>,
 }
 
 impl Cache {
@@ -144,7 +142,6 @@ impl Cache {
             random: Random::seed_from_u64(seed),
             traffic: Traffic::default(),
             signals: Vec::new(),
-            arrived: Vec::new(),
         }
     }
 
@@ -207,13 +204,12 @@ impl Cache {
             return Answer::Hit(takes);
         }
         let request = self.request(now, vcpu, core, line, access);
-        self.lines[line].queue.push(request);
-        self.serve(now, line);
+        self.enqueue(now, line, request);
         Answer::Wait
     }
 
     fn request(&self, now: Time, vcpu: usize, core: usize, line: usize, access: Access) -> Request {
-        let mut request = Request {
+        Request {
             vcpu,
             core,
             place: self.machine.place_of(core),
@@ -221,10 +217,7 @@ impl Cache {
             buffered: false,
             requested_at: now,
             way: self.machine.way(core, line),
-            arrives: now,
-        };
-        request.arrives = self.arrival(line, &request);
-        request
+        }
     }
 
     /// Whether a store of `core` can take effect now: the core owns the line, and it is there.
@@ -239,8 +232,21 @@ impl Cache {
             buffered: true,
             ..self.request(now, vcpu, core, line, Access::Write)
         };
-        self.lines[line].queue.push(request);
-        self.serve(now, line);
+        self.enqueue(now, line, request);
+    }
+
+    /// Queues a request, and serves it if it is due.
+    fn enqueue(&mut self, now: Time, line: usize, request: Request) {
+        let arrives = self.arrival(line, &request);
+        let state = &mut self.lines[line];
+        state.queue.push(request, arrives);
+        let at = arrives.max(state.free);
+        if state.leaving.is_some() || at <= now {
+            self.serve(now, line);
+        } else if state.plans(now, at) {
+            // Those before it are planned already.
+            self.signals.push(Signal::Serve { line, at });
+        }
     }
 
     /// A store or a locked instruction of `vcpu` has taken effect on the line: notifies the
@@ -327,32 +333,16 @@ impl Cache {
     /// Takes the next request out of the queue, at random among those that have arrived. If none
     /// has, schedules another call.
     fn next(&mut self, now: Time, line: usize) -> Option<(Request, Path)> {
-        let state = &self.lines[line];
-        if state.queue.is_empty() {
-            return None;
-        }
-        let mut arrived = std::mem::take(&mut self.arrived);
-        arrived.clear();
-        let mut earliest = Time::MAX;
-        for (index, request) in state.queue.iter().enumerate() {
-            debug_assert_eq!(request.arrives, self.arrival(line, request));
-            earliest = earliest.min(request.arrives);
-            if request.arrives <= now {
-                arrived.push(index);
-            }
-        }
-        self.arrived = arrived;
-        let at = earliest.max(state.free);
+        let state = &mut self.lines[line];
+        let at = state.queue.earliest()?.max(state.free);
         if at > now {
-            let planned = &mut self.lines[line].planned;
-            if planned.is_none_or(|planned| planned <= now || planned > at) {
-                *planned = Some(at);
+            if state.plans(now, at) {
                 self.signals.push(Signal::Serve { line, at });
             }
             return None;
         }
-        let chosen = self.random.random_range(0..self.arrived.len());
-        let request = self.lines[line].queue.remove(self.arrived[chosen]);
+        let chosen = self.random.random_range(0..state.queue.arrived(now));
+        let request = state.queue.take(now, chosen);
         let path = self.path(line, &request);
         Some((request, path))
     }
@@ -414,11 +404,7 @@ impl Cache {
     /// core.
     fn redirect(&mut self, line: usize, only: Option<usize>) {
         let mut queue = std::mem::take(&mut self.lines[line].queue);
-        for request in &mut queue {
-            if only.is_none_or(|core| core == request.core) {
-                request.arrives = self.arrival(line, request);
-            }
-        }
+        queue.redirect(only, |request| self.arrival(line, request));
         self.lines[line].queue = queue;
     }
 

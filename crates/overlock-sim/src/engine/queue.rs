@@ -1,33 +1,34 @@
-//! The queue of events: a heap with four children a node.
+//! The queue of events: a tournament.
 //!
 //! Most events have a *source*, which has one event at most: a vCPU goes on at one time, a CPU has
-//! one end of its slice. Planning such an event anew moves it, and cancelling takes it out, so the
-//! heap has no void events. With them it had 80,000 entries where 108 vCPUs yield to each other.
+//! one end of its slice. Planning such an event anew moves it, and cancelling takes it out, so
+//! there are no void events. Each source has a leaf of a binary tree; so has each other event while
+//! it is planned. A node has the lesser entry of its two children, so the root has the next event.
 //!
 //! # Invariants
 //!
-//! - Q1: no entry is less than its parent.
-//! - Q2: `places` has the place of each event in the heap, and `NOWHERE` for all others.
+//! - Q1: a leaf has the entry of its event, or `NEVER`.
+//! - Q2: every other node has the lesser entry of its children.
 
 use crate::time::Time;
 
-/// The children of a node: one cache line.
-const CHILDREN: usize = 4;
-/// An entry is the time, the order of planning, and the event's number, which has so many bits:
-/// compared as one number, without a branch.
-const EVENT_BITS: u32 = 24;
-/// The place of an event that is not planned.
-const NOWHERE: u32 = u32::MAX;
+/// An entry is the time, the order of planning, and the leaf, which has so many bits: compared as
+/// one number, without a branch.
+const LEAF_BITS: u32 = 24;
+/// The entry of an event that is not planned.
+const NEVER: u128 = u128::MAX;
 
 /// Events of type `E`, and those of sources, which are numbers.
 #[derive(Debug)]
 pub(super) struct Queue<E> {
-    heap: Vec<u128>,
-    places: Vec<u32>,
-    /// The number of sources. Events without one have the numbers from there on.
+    /// The root is the first, the children of `n` are `2 n` and `2 n + 1`, the leaves are the
+    /// second half.
+    tree: Vec<u128>,
+    /// The number of sources. They have the first leaves.
     sources: usize,
+    /// The events of the other leaves.
     others: Vec<Option<E>>,
-    free: Vec<u32>,
+    free: Vec<usize>,
     planned: u128,
 }
 
@@ -43,8 +44,7 @@ pub(super) enum Next<E> {
 impl<E> Queue<E> {
     pub fn new(sources: usize) -> Self {
         Self {
-            heap: Vec::new(),
-            places: vec![NOWHERE; sources],
+            tree: vec![NEVER; 2 * sources.max(1).next_power_of_two()],
             sources,
             others: Vec::new(),
             free: Vec::new(),
@@ -54,134 +54,87 @@ impl<E> Queue<E> {
 
     /// Returns the time of the next event.
     pub fn peek(&self) -> Option<Time> {
-        self.heap.first().map(|&entry| time(entry))
+        time(self.tree[1])
     }
 
     /// Plans an event without a source.
     pub fn plan(&mut self, at: Time, event: E) {
-        let index = self
-            .free
-            .pop()
-            .map_or(self.others.len(), |free| free as usize);
+        let index = self.free.pop().unwrap_or(self.others.len());
         if index == self.others.len() {
             self.others.push(None);
-            self.places.push(NOWHERE);
+            if self.sources + index == self.leaves() {
+                self.grow();
+            }
         }
         self.others[index] = Some(event);
-        self.insert(at, self.sources + index);
+        self.set(self.sources + index, at);
     }
 
     /// Plans the event of a source, unless an earlier one is planned.
     pub fn plan_of(&mut self, source: usize, at: Time) {
-        let place = self.places[source];
-        if place == NOWHERE {
-            return self.insert(at, source);
-        }
-        if at < time(self.heap[place as usize]) {
-            let entry = self.entry(at, source);
-            self.rise(place as usize, entry);
+        let planned = time(self.tree[self.leaves() + source]);
+        if planned.is_none_or(|planned| at < planned) {
+            self.set(source, at);
         }
     }
 
     /// Takes the event of a source out, if one is planned.
     pub fn cancel(&mut self, source: usize) {
-        let place = self.places[source];
-        if place != NOWHERE {
-            self.places[source] = NOWHERE;
-            self.take_out(place as usize);
-        }
+        self.put(source, NEVER);
     }
 
     /// Takes the next event.
     pub fn pop(&mut self) -> Option<(Time, Next<E>)> {
-        let &first = self.heap.first()?;
-        let event = event(first);
-        self.places[event] = NOWHERE;
-        self.take_out(0);
-        let next = match event.checked_sub(self.sources) {
-            None => Next::Of(event),
+        let first = self.tree[1];
+        let at = time(first)?;
+        let leaf = (first & ((1 << LEAF_BITS) - 1)) as usize;
+        self.put(leaf, NEVER);
+        let next = match leaf.checked_sub(self.sources) {
+            None => Next::Of(leaf),
             Some(index) => {
-                self.free.push(index as u32);
+                self.free.push(index);
                 Next::Other(self.others[index].take().expect("it is planned"))
             }
         };
-        Some((time(first), next))
+        Some((at, next))
     }
 
-    fn entry(&mut self, at: Time, event: usize) -> u128 {
-        debug_assert!(event < 1 << EVENT_BITS);
+    fn leaves(&self) -> usize {
+        self.tree.len() / 2
+    }
+
+    fn set(&mut self, leaf: usize, at: Time) {
+        debug_assert!(leaf < 1 << LEAF_BITS);
         self.planned += 1;
-        u128::from(at.as_ps()) << 64 | self.planned << EVENT_BITS | event as u128
+        let entry = u128::from(at.as_ps()) << 64 | self.planned << LEAF_BITS | leaf as u128;
+        self.put(leaf, entry);
     }
 
-    fn insert(&mut self, at: Time, event: usize) {
-        let entry = self.entry(at, event);
-        self.heap.push(entry);
-        self.rise(self.heap.len() - 1, entry);
-    }
-
-    /// Removes an entry. The last one takes its place.
-    fn take_out(&mut self, place: usize) {
-        let Some(last) = self.heap.pop().filter(|_| place < self.heap.len()) else {
-            return;
-        };
-        if place > 0 && last < self.heap[(place - 1) / CHILDREN] {
-            self.rise(place, last);
-        } else {
-            self.sink(place, last);
+    fn put(&mut self, leaf: usize, entry: u128) {
+        let mut node = self.leaves() + leaf;
+        let mut least = entry;
+        while self.tree[node] != least {
+            self.tree[node] = least;
+            if node == 1 {
+                break;
+            }
+            least = least.min(self.tree[node ^ 1]);
+            node /= 2;
         }
     }
 
-    /// Puts `entry` at a place that is free, or further up.
-    fn rise(&mut self, mut place: usize, entry: u128) {
-        while place > 0 {
-            let parent = (place - 1) / CHILDREN;
-            if self.heap[parent] < entry {
-                break;
-            }
-            self.put(place, self.heap[parent]);
-            place = parent;
+    /// Doubles the leaves.
+    fn grow(&mut self) {
+        let leaves = self.leaves();
+        let old = std::mem::replace(&mut self.tree, vec![NEVER; 4 * leaves]);
+        for (leaf, &entry) in old[leaves..].iter().enumerate() {
+            self.put(leaf, entry);
         }
-        self.put(place, entry);
-    }
-
-    /// The same, or further down.
-    fn sink(&mut self, mut place: usize, entry: u128) {
-        loop {
-            let first = place * CHILDREN + 1;
-            let end = (first + CHILDREN).min(self.heap.len());
-            let Some(children) = self.heap.get(first..end).filter(|some| !some.is_empty()) else {
-                break;
-            };
-            let mut least = (children[0], first);
-            for (index, &child) in children.iter().enumerate().skip(1) {
-                least = if child < least.0 {
-                    (child, first + index)
-                } else {
-                    least
-                };
-            }
-            if entry < least.0 {
-                break;
-            }
-            self.put(place, least.0);
-            place = least.1;
-        }
-        self.put(place, entry);
-    }
-
-    fn put(&mut self, place: usize, entry: u128) {
-        self.heap[place] = entry;
-        self.places[event(entry)] = place as u32;
     }
 }
 
-fn time(entry: u128) -> Time {
-    Time::ps((entry >> 64) as u64)
-}
-
-fn event(entry: u128) -> usize {
-    (entry & ((1 << EVENT_BITS) - 1)) as usize
+fn time(entry: u128) -> Option<Time> {
+    (entry != NEVER).then(|| Time::ps((entry >> 64) as u64))
 }
 
 #[cfg(test)]
@@ -191,8 +144,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a sorted list: by time, then in the order of planning. Fails where an entry that
-        /// is taken out of the middle leaves a greater one above a lesser one.
+        /// Against a sorted list: by time, then in the order of planning. Fails where a node
+        /// keeps the entry of an event that has moved.
         #[test]
         fn events_come_in_order(
             steps in proptest::collection::vec((0..4_u8, 0..6_usize, 0..50_u64), 1..200)
