@@ -334,7 +334,7 @@ impl Cache {
     /// has, schedules another call.
     fn next(&mut self, now: Time, line: usize) -> Option<(Request, Path)> {
         let state = &mut self.lines[line];
-        let at = state.queue.earliest()?.max(state.free);
+        let at = state.queue.earliest(now)?.max(state.free);
         if at > now {
             if state.plans(now, at) {
                 self.signals.push(Signal::Serve { line, at });
@@ -404,7 +404,8 @@ impl Cache {
     /// core.
     fn redirect(&mut self, line: usize, only: Option<usize>) {
         let mut queue = std::mem::take(&mut self.lines[line].queue);
-        queue.redirect(only, |request| self.arrival(line, request));
+        let mut leg = None;
+        queue.redirect(only, |request| self.arrival_by(line, request, &mut leg));
         self.lines[line].queue = queue;
     }
 

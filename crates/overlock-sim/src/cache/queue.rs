@@ -1,49 +1,73 @@
 //! The requests that wait for a line, in the order in which they were made.
 
+use super::cores::Cores;
 use super::line::Request;
 use crate::time::Time;
 
-/// The requests, and when each arrives at the line's home, unless that changes. A line that is
-/// served looks at all of these times, so they lie next to each other.
+/// The requests, and when each arrives at the line's home, unless that changes.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     requests: Vec<Request>,
     arrivals: Vec<Time>,
+    /// No request arrives later. Mostly all of them have arrived, and none has to be looked at.
+    latest: Time,
+    /// The cores of the requests, and whether one may have made two, since the queue was empty.
+    cores: Cores,
+    twice: bool,
 }
 
 impl Queue {
     pub fn push(&mut self, request: Request, arrives: Time) {
+        if self.requests.is_empty() {
+            (self.cores, self.twice) = (Cores::default(), false);
+            self.latest = Time::ZERO;
+        }
+        self.twice |= self.cores.contains(request.core);
+        self.cores.insert(request.core);
+        self.latest = self.latest.max(arrives);
         self.requests.push(request);
         self.arrivals.push(arrives);
     }
 
-    /// Returns when the first arrives.
-    pub fn earliest(&self) -> Option<Time> {
+    /// Returns when the first arrives; `now` if it has arrived.
+    pub fn earliest(&self, now: Time) -> Option<Time> {
+        if self.latest <= now && !self.arrivals.is_empty() {
+            return Some(now);
+        }
         self.arrivals.iter().copied().min()
     }
 
     /// Returns the number of those that have arrived.
     pub fn arrived(&self, now: Time) -> usize {
-        self.arrivals
-            .iter()
-            .filter(|&&arrives| arrives <= now)
-            .count()
+        if self.latest <= now {
+            return self.arrivals.len();
+        }
+        self.arrivals.iter().filter(|&&at| at <= now).count()
     }
 
     /// Takes one of those that have arrived.
     pub fn take(&mut self, now: Time, chosen: usize) -> Request {
-        let arrived = (0..self.arrivals.len()).filter(|&index| self.arrivals[index] <= now);
-        let index = { arrived }.nth(chosen).expect("so many have arrived");
+        let index = if self.latest <= now {
+            chosen
+        } else {
+            let mut arrived = (0..self.arrivals.len()).filter(|&index| self.arrivals[index] <= now);
+            arrived.nth(chosen).expect("so many have arrived")
+        };
         self.arrivals.remove(index);
         self.requests.remove(index)
     }
 
-    /// Updates the arrivals of all, or only of those of one core.
+    /// Updates the arrivals of all, or only of those of one core other than a request of its that
+    /// has just been taken.
     pub fn redirect(&mut self, only: Option<usize>, mut arrival: impl FnMut(&Request) -> Time) {
+        if only.is_some() && !self.twice {
+            return;
+        }
         for (request, arrives) in self.requests.iter().zip(&mut self.arrivals) {
             if only.is_none_or(|core| core == request.core) {
                 *arrives = arrival(request);
             }
         }
+        self.latest = self.arrivals.iter().copied().max().unwrap_or(Time::ZERO);
     }
 }
