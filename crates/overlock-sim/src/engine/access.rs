@@ -19,6 +19,11 @@ impl Engine {
     /// Begins an access. On [`Answer::Wait`] the fibre has to be suspended.
     pub fn access(&mut self, vcpu: usize, address: usize, access: Access) -> Answer {
         let line = self.cache.line(address);
+        self.access_line(vcpu, line, access)
+    }
+
+    /// The same, of a word on this line.
+    pub fn access_line(&mut self, vcpu: usize, line: usize, access: Access) -> Answer {
         let core = self.core(vcpu);
         self.vcpus[vcpu].line = line;
         if access == Access::Read && self.joins(vcpu, core, line) {
@@ -74,17 +79,10 @@ impl Engine {
         self.vcpus[vcpu].changes_seen
     }
 
-    /// Watches the line of `address`. If it has been changed since `changes` were counted, or has
-    /// left the core, `vcpu` polls again after one iteration. Returns whether the fibre has to be
-    /// suspended.
-    pub fn watch(
-        &mut self,
-        vcpu: usize,
-        address: usize,
-        changes: u64,
-        until: Option<Time>,
-    ) -> bool {
-        let line = self.cache.line(address);
+    /// Watches a line. If it has been changed since the last load of `vcpu`, or has left the core,
+    /// `vcpu` polls again after one iteration. Returns whether it has to wait for an event.
+    pub fn watch(&mut self, vcpu: usize, line: usize, until: Option<Time>) -> bool {
+        let changes = self.changes_seen(vcpu);
         let core = self.core(vcpu);
         let iteration = self.machine.costs.turn;
         if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {

@@ -128,10 +128,7 @@ impl Engine {
         match event {
             Event::Go { vcpu } => {
                 self.resumes(vcpu);
-                if let Some(spin) = self.vcpus[vcpu].spin.take() {
-                    self.vcpus[vcpu].spun = Some(self.spins(vcpu, spin)?);
-                }
-                return Some(vcpu);
+                return self.goes_on_spinning(vcpu).then_some(vcpu);
             }
             Event::Serve { line } => {
                 self.cache.serve(self.now, line);

@@ -40,17 +40,17 @@ type Poll<'a> = dyn Fn() -> Option<bool> + 'a;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spin {
     address: usize,
-    /// How often the line had been changed when the word was loaded last.
-    changes: u64,
+    line: usize,
+    /// Whether the word is on the stack of the vCPU, which has no line for it.
+    own: bool,
     until: Option<Time>,
-    step: Step,
     /// Exists for as long as the fibre is suspended in [`spin`].
     poll: *const Poll<'static>,
 }
 
 /// The next thing that a spinner does. A preemption may come before each of them.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(super) enum Step {
     /// Sleeps until its line is lost, if there is time left.
     Watch,
     /// Leaves the guest if it has spun for too long, else polls.
@@ -67,23 +67,22 @@ enum Step {
 
 impl Engine {
     /// `vcpu` goes on with its wait. Returns why its fibre is to be resumed, if it is.
-    pub fn spins(&mut self, vcpu: usize, mut spin: Spin) -> Option<Spun> {
+    pub fn spins(&mut self, vcpu: usize, spin: &Spin) -> Option<Spun> {
+        let mut step = self.vcpus[vcpu].step;
         loop {
-            let (waits, next) = match spin.step {
+            let (waits, next) = match step {
                 Step::Watch if spin.until.is_some_and(|until| self.now >= until) => {
                     return Some(Spun::Over);
                 }
-                Step::Watch => (
-                    self.watch(vcpu, spin.address, spin.changes, spin.until),
-                    Step::Notice,
-                ),
+                Step::Watch => (self.watch(vcpu, spin.line, spin.until), Step::Notice),
                 Step::Notice if self.preempt_deferred(vcpu) => (true, Step::Notice),
                 Step::Notice if self.sees_pause_exit(vcpu) => (self.exits(vcpu), Step::Yield),
                 Step::Notice => {
-                    if !self.loads_from_memory(vcpu, spin.address) {
+                    let forward = self.forwards(vcpu, spin.address, u64::MAX);
+                    if spin.own || forward != Forward::Nothing {
                         return Some(Spun::Load);
                     }
-                    let waits = match self.access(vcpu, spin.address, Access::Read) {
+                    let waits = match self.access_line(vcpu, spin.line, Access::Read) {
                         Answer::Hit(time) => self.pass(vcpu, time, State::Memory),
                         Answer::Wait => true,
                     };
@@ -99,26 +98,44 @@ impl Engine {
                     // SAFETY: the fibre is suspended in `spin`, whose caller has it.
                     let verdict = unsafe { (*spin.poll)() };
                     self.accessed(vcpu, Access::Read);
-                    spin.changes = self.changes_seen(vcpu);
                     (false, Step::Act(verdict))
                 }
-                Step::Act(_) if self.preempt_deferred(vcpu) => (true, spin.step),
+                Step::Act(_) if self.preempt_deferred(vcpu) => (true, step),
                 Step::Act(None) => return Some(Spun::Judge),
                 Step::Act(Some(true)) => return Some(Spun::Holds),
                 Step::Act(Some(false)) => (false, Step::Watch),
             };
-            spin.step = next;
+            step = next;
             if waits {
-                self.vcpus[vcpu].spin = Some(spin);
+                self.vcpus[vcpu].step = step;
                 return None;
             }
         }
     }
 
-    /// Whether a load of `vcpu` is one of a cache line.
-    fn loads_from_memory(&self, vcpu: usize, address: usize) -> bool {
-        self.forwards(vcpu, address, u64::MAX) == Forward::Nothing
-            && !fibre::is_on_stack(vcpu, address)
+    /// Begins a wait. Returns why the fibre need not be suspended, if so.
+    fn begins_to_spin(&mut self, vcpu: usize, changes: u64, spin: Spin) -> Option<Spun> {
+        let state = &mut self.vcpus[vcpu];
+        state.changes_seen = changes;
+        state.step = Step::Watch;
+        let spun = self.spins(vcpu, &spin);
+        if spun.is_none() {
+            self.vcpus[vcpu].spin = Some(spin);
+        }
+        spun
+    }
+
+    /// Ends the wait of `vcpu`, or goes on with it. Returns whether its fibre is to be resumed.
+    pub fn goes_on_spinning(&mut self, vcpu: usize) -> bool {
+        let Some(spin) = self.vcpus[vcpu].spin else {
+            return true;
+        };
+        let spun = self.spins(vcpu, &spin);
+        if spun.is_some() {
+            self.vcpus[vcpu].spin = None;
+            self.vcpus[vcpu].spun = spun;
+        }
+        spun.is_some()
     }
 }
 
@@ -131,16 +148,19 @@ pub(crate) fn spin(address: usize, changes: u64, until: Option<Time>, poll: &Pol
     let poll = std::ptr::from_ref(poll);
     // SAFETY: only the lifetime changes. The engine calls it while this function runs.
     let poll = unsafe { std::mem::transmute::<*const Poll<'_>, *const Poll<'static>>(poll) };
-    let spin = Spin {
-        address,
-        changes,
-        until,
-        step: Step::Watch,
-        poll,
-    };
+    let own = fibre::is_on_stack(me, address);
     // What `poll` does is not done by this fibre.
     CURRENT.set(None);
-    let spun = with(|engine| engine.spins(me, spin));
+    let spun = with(|engine| {
+        let spin = Spin {
+            address,
+            line: engine.cache.line(address),
+            own,
+            until,
+            poll,
+        };
+        engine.begins_to_spin(me, changes, spin)
+    });
     CURRENT.set(Some(me));
     spun.unwrap_or_else(|| {
         fibre::suspend(me);

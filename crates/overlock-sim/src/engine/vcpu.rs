@@ -1,7 +1,7 @@
 //! The state of a vCPU.
 
 use super::buffer::Stores;
-use super::spin::{Spin, Spun};
+use super::spin::{Spin, Spun, Step};
 use crate::account::{Account, State};
 use crate::time::Time;
 
@@ -70,8 +70,9 @@ pub(super) struct Vcpu {
     /// Whether the processor has noticed it.
     pub spun_long: bool,
     pub stores: Stores,
-    /// Its wait, if the engine carries one out, and why its fibre goes on then.
+    /// Its wait, if the engine carries one out, how far that is, and why its fibre goes on then.
     pub spin: Option<Spin>,
+    pub step: Step,
     pub spun: Option<Spun>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
@@ -109,6 +110,7 @@ impl Vcpu {
             spun_long: false,
             stores: Stores::default(),
             spin: None,
+            step: Step::Watch,
             spun: None,
             line: 0,
             changes_seen: 0,
