@@ -364,45 +364,51 @@ impl Cache {
             Some(false) => self.traffic.far += 1,
         }
         let state = &mut self.lines[line];
-        let before = state.copies;
-        let all = match (request.access, before) {
-            (Access::Read, Copies::Shared(mut cores)) => {
-                cores.insert(request.core);
-                Copies::Shared(cores)
-            }
+        if request.access == Access::Read
+            && let Copies::Shared(cores) = &mut state.copies
+        {
+            // One more reader of a line that its cluster shares affects only waiting requests of
+            // its own core.
+            let joins = cores.meets(self.machine.cores_of(place));
+            cores.insert(request.core);
+            return self.redirect(line, joins.then_some(request.core));
+        }
+        let owner = match state.copies {
+            Copies::Owned(owner) => Some(owner),
+            Copies::Shared(_) | Copies::None => None,
+        };
+        state.copies = match owner {
             // A read takes over a changed line, since the reader is likely to change it next.
-            (Access::Read, Copies::Owned(owner))
-                if owner != request.core && !(self.machine.migratory && state.dirty) =>
+            Some(owner)
+                if request.access == Access::Read
+                    && owner != request.core
+                    && !(self.machine.migratory && state.dirty) =>
             {
                 Copies::Shared(Cores::of([owner, request.core]))
             }
             _ => Copies::Owned(request.core),
         };
-        state.copies = all;
         state.dirty = false;
-        if matches!(all, Copies::Owned(_)) {
+        if matches!(state.copies, Copies::Owned(_)) {
             state.arrival = arrives;
             if !self.machine.share_cache(state.home, place) {
                 state.since = arrives;
             }
             state.home = place;
-            let taken = matches!(before, Copies::Owned(owner) if owner != request.core);
+            let taken = owner.is_some_and(|owner| owner != request.core);
             if taken || request.access != Access::Read {
                 self.lose(line, request.vcpu);
             }
         }
-        // One more reader of a line that its cluster shares affects only waiting requests of its
-        // own core.
-        let joins = match (before, all) {
-            (Copies::Shared(cores), Copies::Shared(_)) => cores.meets(self.machine.cores_of(place)),
-            _ => false,
-        };
-        self.redirect(line, joins.then_some(request.core));
+        self.redirect(line, None);
     }
 
     /// The line has moved: updates the arrival of the waiting requests, or only of those of one
     /// core.
     fn redirect(&mut self, line: usize, only: Option<usize>) {
+        if only.is_some() && !self.lines[line].queue.has_doubles() {
+            return;
+        }
         let mut queue = std::mem::take(&mut self.lines[line].queue);
         let mut leg = None;
         queue.redirect(only, |request| self.arrival_by(line, request, &mut leg));

@@ -57,12 +57,13 @@ impl Queue {
         self.requests.remove(index)
     }
 
-    /// Updates the arrivals of all, or only of those of one core other than a request of its that
-    /// has just been taken.
+    /// Whether a core may have made two of the requests.
+    pub fn has_doubles(&self) -> bool {
+        self.twice
+    }
+
+    /// Updates the arrivals of all, or only of those of one core.
     pub fn redirect(&mut self, only: Option<usize>, mut arrival: impl FnMut(&Request) -> Time) {
-        if only.is_some() && !self.twice {
-            return;
-        }
         for (request, arrives) in self.requests.iter().zip(&mut self.arrivals) {
             if only.is_none_or(|core| core == request.core) {
                 *arrives = arrival(request);
