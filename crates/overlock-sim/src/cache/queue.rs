@@ -18,7 +18,7 @@ pub(super) struct Queue {
 
 impl Queue {
     pub fn push(&mut self, request: Request, arrives: Time) {
-        if self.requests.is_empty() {
+        if self.is_empty() {
             (self.cores, self.twice) = (Cores::default(), false);
             self.latest = Time::ZERO;
         }
@@ -27,6 +27,18 @@ impl Queue {
         self.latest = self.latest.max(arrives);
         self.requests.push(request);
         self.arrivals.push(arrives);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Whether all arrive at these times.
+    pub fn arrive_as(&self, arrival: impl Fn(&Request) -> Time) -> bool {
+        self.requests
+            .iter()
+            .map(arrival)
+            .eq(self.arrivals.iter().copied())
     }
 
     /// Returns when the first arrives; `now` if it has arrived.

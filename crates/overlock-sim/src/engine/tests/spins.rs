@@ -229,7 +229,7 @@ fn each_load_is_judged_once() {
             }
             return Vec::new();
         }
-        let judged = std::cell::RefCell::new(Vec::new());
+        let judged = RefCell::new(Vec::new());
         let _ = Sim::wait_until(&word.0, Relaxed, Spin::Polls(500), |seen: u32| {
             judged.borrow_mut().push((now(), seen));
             seen == 5
@@ -245,4 +245,35 @@ fn each_load_is_judged_once() {
     let traffic = &outcome.traffic;
     let accesses = traffic.hits + traffic.near + traffic.far + traffic.memory;
     assert_eq!(accesses, 5 + judged.len() as u64);
+}
+
+/// The condition accesses another word once the first one has changed, so the engine cannot judge it
+/// by itself. Fails where that load takes no time, or where the wait ends without it: 2 for the
+/// load that hits, after the poll.
+#[test]
+fn a_condition_may_access_other_words() {
+    let [word, other] = [Own::new(), Own::new()];
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            at(BEGIN);
+            for value in [2, 3] {
+                work(Time::us(1));
+                word.0.store(value, Relaxed);
+            }
+            return Time::ZERO;
+        }
+        let _ = other.0.swap(3, Relaxed);
+        at(BEGIN);
+        let polled = Cell::new(Time::ZERO);
+        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Forever, |seen: u32| {
+            seen > 1 && {
+                polled.set(now());
+                other.0.load(Relaxed) == seen
+            }
+        });
+        assert!(now() > BEGIN + Time::us(2));
+        now() - polled.get()
+    };
+    let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results[1], Time::ns(2));
 }
