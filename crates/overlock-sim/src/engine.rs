@@ -44,8 +44,8 @@ pub(crate) use access::LOCKS_LINE;
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, looked,
-    pause, preempted, sizes, socket, stable, store, stores_of_unobserved, transition, turn,
-    unobserved,
+    pause, preempted, sizes, socket, spin_for, stable, store, stores_of_unobserved, transition,
+    turn, unobserved,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 

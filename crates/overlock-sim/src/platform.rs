@@ -84,6 +84,10 @@ impl Platform for Sim {
         engine::pause(turns);
     }
 
+    fn spin(nanos: u64) {
+        engine::spin_for(nanos);
+    }
+
     fn delay(nanos: u64) -> Instant {
         engine::delay(Time::ns(nanos));
         Self::now()

@@ -224,12 +224,37 @@ pub(crate) fn pause(iterations: u32) {
 pub(crate) fn delay(mut left: Time) {
     let Some(me) = current() else { return };
     while left > Time::ZERO {
-        let part = with(|engine| left.min(engine.pauses(me).saturating_sub(engine.now)));
-        call(me, |engine| engine.pass(me, part, State::Spin));
-        with(|engine| engine.paused(me));
-        left = left - part;
+        left = left - pauses(me, left);
         if left > Time::ZERO {
             pause_exit(me);
+        }
+    }
+}
+
+/// Pauses for this long, or until the processor notices. Returns for how long.
+fn pauses(me: usize, longest: Time) -> Time {
+    let part = with(|engine| longest.min(engine.pauses(me).saturating_sub(engine.now)));
+    call(me, |engine| engine.pass(me, part, State::Spin));
+    with(|engine| engine.paused(me));
+    part
+}
+
+/// Spins until this many nanoseconds have passed, and ends with the iteration. Time without a CPU,
+/// or out of the guest, counts too.
+pub(crate) fn spin_for(nanos: u64) {
+    let Some(me) = current() else { return };
+    let turn = turn();
+    let end = Time::ns(now().as_ns() + nanos);
+    while now() < end {
+        let turns = (end - now()).as_ps().div_ceil(turn.as_ps().max(1));
+        let left = turn.times(turns);
+        with(|engine| engine.begins_turns(me, turn));
+        let part = pauses(me, left);
+        let whole = with(|engine| engine.ends_turns(me));
+        if whole && part < left {
+            pause_exit(me);
+            // The rest of the iteration.
+            delay(turn - Time::ps(part.as_ps() % turn.as_ps()));
         }
     }
 }

@@ -189,6 +189,31 @@ impl Engine {
         }
     }
 
+    /// `vcpu` begins iterations of this length, and looks at the clock after each.
+    pub fn begins_turns(&mut self, vcpu: usize, turn: Time) {
+        self.vcpus[vcpu].turns = Some((self.now, turn));
+    }
+
+    /// Ends them. Returns whether no preemption has ended them before.
+    pub fn ends_turns(&mut self, vcpu: usize) -> bool {
+        self.vcpus[vcpu].turns.take().is_some()
+    }
+
+    /// `vcpu` is preempted while it is busy for another `left`. Returns how long it will be so once
+    /// it has a CPU: iterations that have not begun are void, since it looks at the clock first.
+    fn rest_of_turn(&mut self, vcpu: usize, left: Time) -> Time {
+        let turns = &mut self.vcpus[vcpu].turns;
+        let Some((since, turn)) = *turns else {
+            return left;
+        };
+        let spun = (self.now - since).as_ps();
+        let rest = spun.next_multiple_of(turn.as_ps()) - spun;
+        if Time::ps(rest) < left {
+            *turns = None;
+        }
+        left.min(Time::ps(rest))
+    }
+
     /// Whether the processor has noticed that `vcpu` spins. Returns true once.
     pub fn sees_pause_exit(&mut self, vcpu: usize) -> bool {
         std::mem::take(&mut self.vcpus[vcpu].spun_long)
@@ -251,7 +276,7 @@ impl Engine {
         debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
         let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => Doing::Off {
-                left: until - self.now,
+                left: self.rest_of_turn(vcpu, until - self.now),
                 with: self.vcpus[vcpu].state,
             },
             Doing::Watch { line, .. } => {

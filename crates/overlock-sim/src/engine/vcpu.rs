@@ -67,6 +67,8 @@ pub(super) struct Vcpu {
     /// length at which the processor notices such a loop.
     pub spins: Option<(Time, Time)>,
     pub window: Time,
+    /// Its iterations that end early if it is preempted: since when, and their length.
+    pub turns: Option<(Time, Time)>,
     /// Whether the processor has noticed it.
     pub spun_long: bool,
     pub stores: Stores,
@@ -107,6 +109,7 @@ impl Vcpu {
             preempt_pending: false,
             spins: None,
             window,
+            turns: None,
             spun_long: false,
             stores: Stores::default(),
             spin: None,

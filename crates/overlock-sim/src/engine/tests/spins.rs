@@ -277,3 +277,52 @@ fn a_condition_may_access_other_words() {
     let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
     assert_eq!(outcome.results[1], Time::ns(2));
 }
+
+/// A spin for a time has the iterations that loops of single pauses have, with exits in between.
+/// Fails where exits are not noticed within it, or where their time does not count.
+#[test]
+fn a_spin_for_a_time_is_a_loop_of_pauses() {
+    fn loops(nanos: u64) {
+        let start = Sim::now();
+        while Sim::now().nanos_since(start) < nanos {
+            Sim::pause(1);
+        }
+    }
+    for spin in [loops, Sim::spin] {
+        for (nanos, end, exits) in [(7, 10_010, 0), (3_300, 13_305, 1), (9_001, 19_005, 2)] {
+            let body = |_| {
+                at(BEGIN);
+                spin(nanos);
+                now()
+            };
+            let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
+            let seen = (outcome.results[0], outcome.counts.pause_exits);
+            assert_eq!(seen, (Time::ns(end), exits));
+        }
+    }
+}
+
+/// Fails where a spinner that was preempted goes on with iterations that it had not begun: its time
+/// is over when it has a CPU again.
+#[test]
+fn a_spin_for_a_time_ends_after_a_preemption() {
+    let mut machine = machine(1, 1);
+    machine.costs.turn = Time::ns(70);
+    let spun = |spin: fn(u64)| {
+        let body = |_| {
+            at(BEGIN);
+            spin(6_000_000);
+            now()
+        };
+        let outcome = simulate(&machine, &HOST, 2, body).unwrap();
+        (outcome.results, outcome.counts.preemptions)
+    };
+    let alone = spun(|nanos| {
+        let start = Sim::now();
+        while Sim::now().nanos_since(start) < nanos {
+            Sim::pause(1);
+        }
+    });
+    assert!(alone.1 > 0);
+    assert_eq!(spun(Sim::spin), alone);
+}
