@@ -1,5 +1,6 @@
 //! The platform of a simulated machine.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
@@ -7,7 +8,7 @@ use overlock_core::platform::{Atomic, Kick, Sleeper};
 use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 
-use crate::engine;
+use crate::engine::{self, Spun};
 use crate::tables;
 use crate::time::Time;
 use crate::word::{U8, U16, U32, U64, Usize};
@@ -40,10 +41,11 @@ impl Platform for Sim {
         A: Atomic<T>,
     {
         let address = std::ptr::from_ref(word).addr();
-        let mut seen = word.load(order);
+        let seen = word.load(order);
         // `done` may take time, and load other words.
         let mut changes = engine::looked();
-        if done(seen) {
+        let (holds, asks) = engine::asks(|| done(seen));
+        if holds {
             return Ok(seen);
         }
         let begin = engine::now();
@@ -52,21 +54,38 @@ impl Platform for Sim {
             Spin::Polls(turns) => Some(begin + engine::turn().times(u64::from(turns))),
             Spin::Until(end) => Some(time(end.into())),
         };
-        loop {
-            if until.is_some_and(|until| engine::now() >= until) {
-                return Err(seen);
+        let seen = Cell::new(seen);
+        // A condition that has not asked for anything else probably never does.
+        let engine_judges = Cell::new(!asks);
+        let poll = || {
+            seen.set(word.load(order));
+            if !engine_judges.get() {
+                return None;
             }
-            engine::watch(address, changes, until);
-            seen = word.load(order);
+            let verdict = engine::judge(|| done(seen.get()));
+            engine_judges.set(verdict.is_some());
+            verdict
+        };
+        loop {
+            match engine::spin(address, changes, until, &poll) {
+                Spun::Over => return Err(seen.get()),
+                Spun::Holds => return Ok(seen.get()),
+                Spun::Load => seen.set(word.load(order)),
+                Spun::Judge => {}
+            }
             changes = engine::looked();
-            if done(seen) {
-                return Ok(seen);
+            if done(seen.get()) {
+                return Ok(seen.get());
             }
         }
     }
 
     fn pause(turns: u32) {
         engine::pause(turns);
+    }
+
+    fn spin(nanos: u64) {
+        engine::spin_for(nanos);
     }
 
     fn delay(nanos: u64) -> Instant {
