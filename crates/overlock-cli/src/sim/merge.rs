@@ -50,7 +50,7 @@ pub struct Args {
     quiet: bool,
 }
 
-/// What a picture shows.
+/// The figure of a picture.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Figure {
     /// Operations, over those of the best lock

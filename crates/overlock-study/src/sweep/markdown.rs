@@ -17,6 +17,7 @@ pub fn render(merged: &Merged) -> String {
     let mut text = headline(merged, cells.len());
     text += &standings(&cells, &locks);
     text += &steadiness(&cells, &locks, &machines);
+    text += &choices(&cells, &locks, &machines);
     for machine in machines {
         text += &details(&cells, &locks, machine);
     }
@@ -119,6 +120,47 @@ fn steadiness(cells: &[Cell], locks: &[&str], machines: &[&str]) -> String {
     }
     text + "\nOf a lock's most operations with one load, what is left with as many vCPUs or more: the least, and \
             from how many vCPUs for each CPU to how many. Within 10 %: the loads of which 0.90 or more is left.\n\n"
+}
+
+/// A row for each machine: the locks that come closest to the best one over all loads.
+fn choices(cells: &[Cell], locks: &[&str], machines: &[&str]) -> String {
+    let mut text = row(&["machine", "CPUs", "up to a vCPU for each CPU", "more vCPUs"]);
+    text += &rule(4);
+    for machine in machines {
+        let (few, many): (Vec<Cell>, Vec<Cell>) = cells
+            .iter()
+            .filter(|cell| cell.machine == *machine)
+            .cloned()
+            .partition(|cell| cell.overcommit() <= 1.0);
+        let cpus = few.iter().chain(&many).next().map(|cell| cell.cpus);
+        text += &row(&[
+            (*machine).to_owned(),
+            optional(cpus, |cpus| cpus.to_string()),
+            closest(&few, locks),
+            closest(&many, locks),
+        ]);
+    }
+    text + &format!(
+        "\nThe {CLOSEST} locks with the highest geometric mean of their share of the best, with the \
+         mean and the least.\n\n"
+    )
+}
+
+/// So many locks are named for each machine.
+const CLOSEST: usize = 4;
+
+fn closest(cells: &[Cell], locks: &[&str]) -> String {
+    let mut all: Vec<Summary<'_>> = locks
+        .iter()
+        .filter_map(|lock| summary(cells, lock))
+        .collect();
+    all.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    let named = all.iter().take(CLOSEST).map(|lock| {
+        let (mean, least) = (factor(lock.mean), factor(lock.worst.1));
+        format!("{} {mean} ({least})", lock.lock)
+    });
+    let named: Vec<String> = named.collect();
+    optional((!named.is_empty()).then(|| named.join(", ")), |named| named)
 }
 
 /// All cells of a machine, to unfold.

@@ -1,5 +1,5 @@
-//! What a sweep says of each lock: where it is the best, where it is level, its worst cell, and
-//! whether it keeps its own peak as threads are added.
+//! The verdict of a sweep on each lock: the cells in which it is the best or level, its worst cell,
+//! and whether it keeps its own peak as threads are added.
 
 use super::cells::{Cell, Standing};
 use overlock_bench::stats::median;
@@ -7,7 +7,7 @@ use overlock_bench::stats::median;
 /// A lock is level with the best from this share of its operations on.
 pub const LEVEL: f64 = 0.9;
 
-/// What all cells say of a lock.
+/// The verdict of all cells on a lock.
 #[derive(Clone, Debug)]
 pub struct Summary<'a> {
     /// Its name.
@@ -30,7 +30,7 @@ pub struct Summary<'a> {
     pub cpu: f64,
 }
 
-/// How a lock keeps its own peak where nothing but the number of vCPUs changes.
+/// A lock's own peak while nothing but the number of vCPUs changes, and how much is kept of it.
 #[derive(Clone, Debug)]
 pub struct Peak<'a> {
     /// The cell with the most operations.
@@ -52,7 +52,7 @@ pub fn locks(cells: &[Cell]) -> Vec<&str> {
     locks
 }
 
-/// What the cells say of a lock; `None` if it is in none.
+/// The verdict of the cells on a lock; `None` if it is in none.
 pub fn summary<'a>(cells: &'a [Cell], lock: &'a str) -> Option<Summary<'a>> {
     let mine: Vec<(&Cell, &Standing)> = cells
         .iter()
@@ -95,7 +95,7 @@ fn least<'a>(of: impl Iterator<Item = (&'a Cell, f64)>) -> Option<(&'a Cell, f64
     of.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// How a lock keeps its peaks on a machine, for each load with several numbers of vCPUs. A lock
+/// A lock's peaks on a machine, for each load with several numbers of vCPUs. A lock
 /// that fails has no operations.
 pub fn peaks<'a>(cells: &'a [Cell], machine: &str, lock: &str) -> Vec<Peak<'a>> {
     let mine: Vec<&Cell> = cells

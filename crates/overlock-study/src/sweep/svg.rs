@@ -22,7 +22,7 @@ const HEAD: i32 = 100;
 const LEFT: i32 = 24;
 const MARGIN: i32 = 24;
 
-/// What a picture shows.
+/// The figure of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// Operations, over those of the best lock of the cell.
@@ -74,7 +74,7 @@ impl Figure {
 /// A line of a chart.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What stands at its end.
+    /// The text at its end.
     pub name: String,
     /// Its colour and width.
     pub style: ShapeStyle,
@@ -172,7 +172,7 @@ fn lines(cells: &[&Cell], figure: Figure) -> Vec<Curve> {
             }
         }
     }
-    // What we recommend is drawn last, above all others.
+    // The recommended lock is drawn last, above all others.
     curves.sort_by_key(|curve| curve.style.stroke_width);
     curves
 }

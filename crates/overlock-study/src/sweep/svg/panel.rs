@@ -145,7 +145,7 @@ impl Panel<'_> {
         for &level in self.levels {
             let x = corner.0 + self.right(level);
             area.draw(&PathElement::new(vec![(x, corner.1), (x, bottom)], faint))?;
-            // Where levels are close to each other some have no label.
+            // Some levels that are close to each other have no label.
             if x >= free {
                 let text = format!("{}x", trimmed(level));
                 area.draw(&Text::new(text, (x, bottom + 6), centred.clone()))?;

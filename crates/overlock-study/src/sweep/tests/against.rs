@@ -106,6 +106,7 @@ fn the_page_has_all_cells_and_names_failures() {
         " **1 failed.**",
         "| ticket | 1 of 3, 33 % | 1 of 3, 33 % | 0.40 | 0.25: e5-2699v3, kvm, 95/0, 36 vCPUs | 0.500: ",
         "| ticket | 0 of 1 | 0.10: kvm, 95/0, 0.25x to 1x |",
+        "| e5-2699v3 | 36 | hybrid 0.63 (0.40), ticket 0.50 (0.25), pv_ticket_small 0.00 (0.00) | hybrid 1.00 (1.00), ticket 0.25 (0.25) |",
         "<details><summary>e5-2699v3: 36 CPUs, all cells</summary>",
         "| kvm, 95/0 | 36 (1x) | hybrid | 8.00 | 300 % | 0.25 | failed | 1.00 | 0.500 | - | 0.500 |",
         "| kvm, 95/0 | 144 (4x) | hybrid | 8.00 | 300 % | 0.25 | - | 1.00 |",
