@@ -1,4 +1,4 @@
-//! Locks against each other: levels of overcommit, and `merge` for a page.
+//! Numbers of vCPUs, levels of overcommit among them, and `merge` for a page.
 
 mod common;
 
@@ -77,4 +77,42 @@ fn a_page_is_made_of_a_sweep() {
     stdout
         .stdout(predicate::str::starts_with("<svg"))
         .stderr(predicate::str::contains("Mop/s"));
+}
+
+#[test]
+fn levels_that_cannot_be_are_refused() {
+    let bad = |level: &str, says: &[&str]| {
+        let mut program = overlock();
+        program.args(["sim", "sweep", "--vcpus", level, "--out", "/nowhere/out"]);
+        refused(program.assert(), says);
+    };
+    bad("0x", &["--vcpus 0x", "such as 0.25x or 2x"]);
+    bad("manyx", &["--vcpus manyx", "such as 0.25x or 2x"]);
+    bad("200x", &["7200 vCPUs on e5-2699v3", "1 to 4096"]);
+}
+
+#[test]
+fn locks_that_take_fewer_vcpus_are_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let mut command = overlock();
+    command.args(["sim", "sweep"]);
+    command.args(["--locks", "pv_ticket_small,unfair", "--vcpus", "2,128"]);
+    command.args([
+        "--seeds",
+        "1",
+        "--seconds",
+        "0.0001",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    command
+        .assert()
+        .success()
+        .stderr(predicate::str::contains(
+            "pv_ticket_small takes at most 127 vCPUs, and is left out beyond",
+        ))
+        .stderr(predicate::str::contains(
+            "3 simulations, 0 of them done already",
+        ));
 }

@@ -338,30 +338,6 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
 }
 
 #[test]
-fn locks_that_take_fewer_vcpus_are_left_out() {
-    let place = Place::new();
-    let mut command = sim("sweep");
-    command.args(["--locks", "pv_ticket_small,unfair", "--vcpus", "2,128"]);
-    command.args([
-        "--seeds",
-        "1",
-        "--seconds",
-        "0.0001",
-        "--out",
-        &place.path("out"),
-    ]);
-    command
-        .assert()
-        .success()
-        .stderr(predicate::str::contains(
-            "pv_ticket_small takes at most 127 vCPUs, and is left out beyond",
-        ))
-        .stderr(predicate::str::contains(
-            "3 simulations, 0 of them done already",
-        ));
-}
-
-#[test]
 fn a_failure_is_kept_and_told_at_the_end() {
     let place = Place::new();
     place.whole();
