@@ -265,9 +265,9 @@ fn files_of_something_else_are_refused() {
     refused(place.merge(&["text"], "all"), &no_file);
     with(
         "new",
-        &whole.replacen(r#""version":2"#, r#""version":9"#, 1),
+        &whole.replacen(r#""version":3"#, r#""version":9"#, 1),
     );
-    refused(place.sweep("new", &[]), &["is of format 9", "has format 2"]);
+    refused(place.sweep("new", &[]), &["is of format 9", "has format 3"]);
     refused(
         place.sweep("whole", &["--seeds", "7"]),
         &["is of another grid, with seeds 1,2,3"],
@@ -310,6 +310,11 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     bad(&["--locks", "std"], &["'std'", "the locks are", "hybrid"]);
     bad(&["--vcpus", "0"], &["--vcpus 0", "from 1 to 4096"]);
     bad(&["--vcpus", "9..5"], &["--vcpus 9..5", "1..3"]);
+    bad(&["--vcpus", "0x"], &["--vcpus 0x", "such as 0.25x or 2x"]);
+    bad(
+        &["--vcpus", "200x"],
+        &["7200 vCPUs on e5-2699v3", "1 to 4096"],
+    );
     bad(&["--seeds", "x"], &["--seeds x", "whole numbers"]);
     bad(&["--seeds", "1..9999999"], &["more than 1000000"]);
     bad(&["--seconds", "0"], &["--seconds 0"]);
@@ -330,30 +335,6 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     bad(&small, &["no lock takes so many vCPUs"]);
     refused(sim("sweep").args(["--vcpus", "4"]).assert(), &["--out"]);
     refused(sim("merge").assert(), &["PART"]);
-}
-
-#[test]
-fn locks_that_take_fewer_vcpus_are_left_out() {
-    let place = Place::new();
-    let mut command = sim("sweep");
-    command.args(["--locks", "pv_ticket_small,unfair", "--vcpus", "2,128"]);
-    command.args([
-        "--seeds",
-        "1",
-        "--seconds",
-        "0.0001",
-        "--out",
-        &place.path("out"),
-    ]);
-    command
-        .assert()
-        .success()
-        .stderr(predicate::str::contains(
-            "pv_ticket_small takes at most 127 vCPUs, and is left out beyond",
-        ))
-        .stderr(predicate::str::contains(
-            "3 simulations, 0 of them done already",
-        ));
 }
 
 #[test]

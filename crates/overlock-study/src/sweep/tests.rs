@@ -1,5 +1,6 @@
 //! Invariants of every grid, however it is split, killed and joined.
 
+mod against;
 mod files;
 mod grids;
 
@@ -36,7 +37,7 @@ fn grid(vcpus: &[usize], seeds: u64) -> Grid {
         hosts: vec![Host::KVM],
         others: vec![0],
         workloads: vec!["micro:cs=95".parse().unwrap()],
-        vcpus: vcpus.to_vec(),
+        vcpus: vcpus.iter().map(|&vcpus| Load::Vcpus(vcpus)).collect(),
         locks: locks(&["ticket", "hybrid", "pv_ticket_small"]),
         seeds: (1..=seeds).collect(),
         round: Duration::from_micros(100),
@@ -85,6 +86,7 @@ fn nothing() -> Measured {
         avg: 0.0,
         max: 0,
         jain: 1.0,
+        cpu_s_per_mop: None,
         waits: None,
         read: None,
         write: None,
