@@ -29,6 +29,10 @@ impl Atomics for Sim {
     type Usize = Usize;
 }
 
+/// Where those sleep that halt as [`Sleeper::Apart`], beside the word's address. Words are aligned
+/// to 4.
+const APART: usize = 1;
+
 impl Platform for Sim {
     fn wait_until<T, A>(
         word: &A,
@@ -97,8 +101,12 @@ impl Platform for Sim {
         engine::halt(word.address(), until.map(time), || word.peek() == expected);
     }
 
-    fn halt_as(_: Sleeper, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
-        engine::halt(word.address(), until.map(time), || word.peek() == expected)
+    fn halt_as(sleeper: Sleeper, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
+        let address = match sleeper {
+            Sleeper::Waiter => word.address(),
+            Sleeper::Apart => word.address() | APART,
+        };
+        engine::halt(address, until.map(time), || word.peek() == expected)
     }
 
     fn kick(word: &U32) {
@@ -108,8 +116,8 @@ impl Platform for Sim {
     fn kick_at(word: *const U32, whom: Kick) {
         match whom {
             Kick::One => engine::kick(word.addr()),
-            // The engine keeps one queue for a word.
-            Kick::All | Kick::Apart => engine::kick_all(word.addr()),
+            Kick::All => engine::kick_all(word.addr()),
+            Kick::Apart => engine::kick_all(word.addr() | APART),
         }
     }
 
