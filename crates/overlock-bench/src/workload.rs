@@ -162,6 +162,36 @@ impl Workload {
         }
     }
 
+    /// Its description.
+    pub fn about(&self) -> &'static str {
+        match self {
+            Self::Micro { .. } => {
+                "lock, critical section, unlock, non-critical section, over and over"
+            }
+            Self::Semop { .. } => "semaphore arrays, each under its own lock",
+            Self::Qdisc => {
+                "a network queue: a busy lock in front of a root lock, one dequeuer at a time"
+            }
+            Self::Build { .. } => {
+                "a compile farm: fixed work, mostly private, with many short critical sections"
+            }
+            Self::Fserver => {
+                "a file server: a tree of directories, each under its own mutex, with short \
+                 sections and long ones"
+            }
+            Self::Rw { .. } => "a small record under a reader-writer lock",
+            Self::Rwsem => "reader-writer locks, every thread reading and writing in turn",
+            Self::Condvar { .. } => "condition variables: threads that wait for each other",
+        }
+    }
+
+    /// The workload of that name, as it usually is.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|workload| workload.name() == name)
+    }
+
     /// The locks that it is for.
     pub fn family(&self) -> Family {
         match self {

@@ -9,10 +9,10 @@ use std::io;
 use clap::Subcommand;
 
 use overlock_bench::registry;
+use overlock_bench::workload::Workload;
 use overlock_bench::world::native::Native;
 
 use crate::exit::Exit;
-use crate::measure::workload::Kind;
 use crate::terminal::print;
 
 /// Measure locks under overcommit, ours against those that people use today, the worst cell first
@@ -84,8 +84,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         Some(Command::Grid(args)) => grid::run(&args.grid, grid::Form::Whole),
         Some(Command::Idle(args)) => idle::run(args),
         Some(command) => {
-            let (kind, args) = command.work();
-            work::run(args, kind)
+            let (workload, args) = command.work();
+            work::run(args, workload)
         }
     }
 }
@@ -97,26 +97,28 @@ pub fn check(args: &Args) -> Result<(), Exit> {
         Some(Command::Grid(args)) => grid::check(&args.grid, grid::Form::Whole),
         Some(Command::Idle(args)) => idle::check(args),
         Some(command) => {
-            let (kind, args) = command.work();
-            work::check(args, kind)
+            let (workload, args) = command.work();
+            work::check(args, workload)
         }
     }
 }
 
 impl Command {
     /// The workload of one that has one.
-    fn work(&self) -> (Kind, &work::Args) {
-        match self {
-            Self::Micro(args) => (Kind::Micro, args),
-            Self::Semop(args) => (Kind::Semop, args),
-            Self::Qdisc(args) => (Kind::Qdisc, args),
-            Self::Build(args) => (Kind::Build, args),
-            Self::Fserver(args) => (Kind::Fserver, args),
-            Self::Rw(args) => (Kind::Rw, args),
-            Self::Rwsem(args) => (Kind::Rwsem, args),
-            Self::Condvar(args) => (Kind::Condvar, args),
+    fn work(&self) -> (Workload, &work::Args) {
+        let (name, args) = match self {
+            Self::Micro(args) => ("micro", args),
+            Self::Semop(args) => ("semop", args),
+            Self::Qdisc(args) => ("qdisc", args),
+            Self::Build(args) => ("build", args),
+            Self::Fserver(args) => ("fserver", args),
+            Self::Rw(args) => ("rw", args),
+            Self::Rwsem(args) => ("rwsem", args),
+            Self::Condvar(args) => ("condvar", args),
             Self::Grid(_) | Self::Idle(_) => unreachable!("they have no workload"),
-        }
+        };
+        let workload = Workload::named(name).expect("subcommands are named as their workloads");
+        (workload, args)
     }
 }
 

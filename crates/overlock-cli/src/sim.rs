@@ -5,8 +5,10 @@ mod machine;
 mod merge;
 mod reproduce;
 mod run;
+mod sensitivity;
 mod sweep;
 mod trace;
+mod workload;
 
 use clap::Subcommand;
 
@@ -35,6 +37,7 @@ pub struct Args {
 enum Command {
     Trace(Box<trace::Args>),
     Reproduce(Box<reproduce::Args>),
+    Sensitivity(Box<sensitivity::Args>),
     Sweep(Box<sweep::Args>),
     Merge(merge::Args),
 }
@@ -45,6 +48,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         None => run::run(&args.run),
         Some(Command::Trace(args)) => trace::run(args),
         Some(Command::Reproduce(args)) => reproduce::run(args),
+        Some(Command::Sensitivity(args)) => sensitivity::run(args),
         Some(Command::Sweep(args)) => sweep::run(args),
         Some(Command::Merge(args)) => merge::run(args),
     }
@@ -56,6 +60,7 @@ pub fn check(args: &Args) -> Result<(), Exit> {
         None => run::check(&args.run),
         Some(Command::Trace(args)) => trace::check(args),
         Some(Command::Reproduce(args)) => reproduce::check(args),
+        Some(Command::Sensitivity(args)) => sensitivity::check(args),
         Some(Command::Sweep(args)) => sweep::check(args),
         Some(Command::Merge(_)) => Ok(()),
     }
@@ -66,12 +71,14 @@ Examples:
   overlock sim                                       36 cores, 1 to 3 vCPUs for each
   overlock sim --list                                machines, hosts, and the locks that can be simulated
   overlock sim --locks queued,hybrid --vcpus 36,108 --cs 65 --ncs 330
+  overlock sim micro:cs=95:ncs=1us --locks ticket,hybrid   a workload with changed keys
   overlock sim --show e5-2699v3 >my.toml             a machine to change: sim --machine ./my.toml
   overlock sim --machine e5-2699v3:socket=60ns:across=200ns --host kvm:poll=0ns
   overlock sim semop --machine barcelona --host kvm-2013 --overcommit 2x
   overlock sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
   overlock sim reproduce all                         the published tables, beside ours
+  overlock sim sensitivity                           which of their claims hang on which constant
   overlock sim sweep --vcpus 36,72,108 --out sweep.jsonl   many simulations, on all cores of this machine
 
 Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";

@@ -1,11 +1,15 @@
-//! Machines and hosts of one's own: files, changed keys, schemas and the page that describes them.
+//! Machines, hosts and workloads of one's own: files, changed keys, schemas and the page that
+//! describes them.
 
 mod common;
+#[path = "machines/workloads.rs"]
+mod workloads;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use overlock_bench::workload::Workload;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use overlock_sim::spec::{self, Key, Kind, Spec};
@@ -47,10 +51,10 @@ fn named(document: &Value) -> (&str, &str) {
     (name("machine"), name("host"))
 }
 
-/// The blocks of a language in the section of the page.
-fn blocks(language: &str) -> Vec<String> {
+/// The blocks of a language in a section of the page.
+fn blocks(section: &str, language: &str) -> Vec<String> {
     let page = fs::read_to_string(root().join(PAGE)).unwrap();
-    let (_, section) = page.split_once("\n## A machine of your own\n").unwrap();
+    let (_, section) = page.split_once(&format!("\n## {section}\n")).unwrap();
     let section = section.split("\n## ").next().unwrap();
     let opening = format!("```{language}\n");
     let blocks = section.split(&opening).skip(1);
@@ -62,13 +66,16 @@ fn blocks(language: &str) -> Vec<String> {
 #[test]
 fn the_documented_files_and_commands_work() {
     let dir = tempfile::tempdir().unwrap();
-    let files = blocks("toml");
-    let [machine, host] = files.as_slice() else {
-        panic!("a machine and a host, not {}", files.len());
+    let sections = ["A machine of your own", "A workload of your own"];
+    let files = sections.map(|section| blocks(section, "toml")).concat();
+    let [machine, host, workload] = files.as_slice() else {
+        panic!("a machine, a host and a workload, not {}", files.len());
     };
     written(&dir, "my-server.toml", machine);
     written(&dir, "my-host.toml", host);
-    let commands = blocks("console").concat();
+    written(&dir, "my-load.toml", workload);
+    let commands = sections.map(|section| blocks(section, "console").concat());
+    let commands = commands.concat();
     let commands = commands
         .lines()
         .filter_map(|line| line.strip_prefix("$ overlock "));
@@ -95,7 +102,7 @@ fn the_documented_files_and_commands_work() {
             .success();
         count += 1;
     }
-    assert!(count >= 5, "{count} commands");
+    assert!(count >= 9, "{count} commands");
 }
 
 #[test]
@@ -112,14 +119,15 @@ fn the_page_has_every_key() {
     let page = fs::read_to_string(root().join(PAGE)).unwrap();
     check::<Machine>(&page);
     check::<Host>(&page);
+    check::<Workload>(&page);
 }
 
-/// The schema that follows from the keys.
-fn schema<T: Spec>() -> Value {
+/// The schema that follows from the keys. `also` are words for bases beside the presets.
+fn schema<T: Spec>(also: &str) -> Value {
     let mut properties = serde_json::Map::new();
     let names: Vec<&str> = T::presets().iter().map(T::name).collect();
     let (what, presets) = (T::WHAT, names.join(", "));
-    let base = format!("The {what} that the file changes: {presets}, or this-machine.");
+    let base = format!("The {what} that the file changes: {presets}{also}.");
     properties.insert(
         "base".into(),
         json!({"description": base, "type": "string"}),
@@ -166,9 +174,9 @@ fn schema<T: Spec>() -> Value {
     })
 }
 
-fn schema_is_current<T: Spec>() {
+fn schema_is_current<T: Spec>(also: &str) {
     let path = format!("crates/overlock-bench/schema/{}.schema.json", T::WHAT);
-    let wanted = schema::<T>();
+    let wanted = schema::<T>(also);
     let pretty = serde_json::to_string_pretty(&wanted).unwrap();
     let found = fs::read_to_string(root().join(&path)).unwrap_or_default();
     let found: Value = serde_json::from_str(&found).unwrap_or_default();
@@ -185,8 +193,9 @@ fn schema_is_current<T: Spec>() {
 
 #[test]
 fn the_schemas_follow_from_the_keys() {
-    schema_is_current::<Machine>();
-    schema_is_current::<Host>();
+    schema_is_current::<Machine>(", or this-machine");
+    schema_is_current::<Host>(", or this-machine");
+    schema_is_current::<Workload>("");
 }
 
 /// A printed preset is the preset, in all that a simulation shows.

@@ -56,7 +56,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &["--cs is for `sim micro`, `sim build` and `sim rw` only"],
     );
     // Options of the run itself mean nothing to a subcommand, and are not swallowed.
-    refused(&["--seed", "2", "trace"], &["invalid value 'trace'"]);
+    refused(&["--seed", "2", "trace"], &["unknown workload 'trace'"]);
 }
 
 #[test]

@@ -27,8 +27,8 @@
 //! nobody waits              the lock is free
 //! ```
 //!
-//! "Seldom" is once in 65,535 unlocks of a thread; the paper has one in 65,536. So a waiter of
-//! another socket can be bypassed for long, and only chance ends that.
+//! "Seldom" is once in 65,535 acquisitions of a thread; the paper has one in 65,536, as we remember
+//! it. So a waiter of another socket can be bypassed for long, and only chance ends that.
 //!
 //! [`queue`](crate::queue) has the orderings.
 
@@ -40,7 +40,7 @@ use overlock_core::platform::{Atomic, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
-use crate::random::{self, low, set_low};
+use crate::random::{self, low};
 
 /// The secondary queue is served where a thread's random number is this one.
 const SELDOM: u16 = 1;
@@ -72,7 +72,7 @@ impl<P: Platform> Cna<P> {
             }
         }
         let next = self.queue.successor(&me.next);
-        let stays = random::next::<P>(&me.info, name(guard)) != SELDOM;
+        let stays = random::drawn::<P>(&me.info) != SELDOM;
         match stays.then(|| local::<P>(next, first)).flatten() {
             Some((next, first)) => hand_off::<P>(next, first),
             None if first == OWNER => hand_off::<P>(next, OWNER),
@@ -83,6 +83,12 @@ impl<P: Platform> Cna<P> {
             }
         }
     }
+}
+
+/// Writes the waiter's socket and its random number into its node.
+#[inline]
+fn prepare<P: Platform>(guard: &NodeGuard<P>) {
+    random::draw::<P>(&guard.node().info, name(guard), P::socket());
 }
 
 /// The first waiter of the caller's socket in the main queue, which begins with `next`. Moves those
@@ -145,18 +151,15 @@ unsafe impl<P: Platform> RawLock for Cna<P> {
 
     #[inline]
     fn lock(&self) -> Token<P> {
-        self.queue.lock(
-            |me| set_low::<P>(&me.info, P::socket()),
-            |wait| {
-                // H: acquire.
-                let _ = P::wait_until(wait, Acquire, Spin::Forever, |wait: u32| wait != WAITING);
-            },
-        )
+        self.queue.lock(prepare, |wait| {
+            // H: acquire.
+            let _ = P::wait_until(wait, Acquire, Spin::Forever, |wait: u32| wait != WAITING);
+        })
     }
 
     #[inline]
     fn try_lock(&self) -> Option<Token<P>> {
-        self.queue.try_lock()
+        self.queue.try_lock(prepare)
     }
 
     #[inline]

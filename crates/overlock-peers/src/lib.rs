@@ -5,6 +5,7 @@
 //! no code of the originals here.
 #![no_std]
 
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
@@ -12,19 +13,23 @@ mod cna;
 #[cfg(test)]
 mod course;
 mod glibc;
+mod glibc_adaptive;
 mod malthusian;
 mod parking_lot;
 mod queue;
 mod random;
 mod rust_std;
+mod shfllock;
 mod word;
 
 pub use cna::Cna;
 pub use glibc::Glibc;
+pub use glibc_adaptive::GlibcAdaptive;
 pub use malthusian::Malthusian;
 pub use parking_lot::ParkingLot;
 pub use queue::Token;
 pub use rust_std::RustStd;
+pub use shfllock::ShflLock;
 
 /// Calls `$callback!` with one line a lock: the name of its type, without the platform.
 #[macro_export]
@@ -33,8 +38,10 @@ macro_rules! peers {
         $callback! {
             RustStd;
             Glibc;
+            GlibcAdaptive;
             ParkingLot;
             Cna;
+            ShflLock;
             Malthusian;
         }
     };

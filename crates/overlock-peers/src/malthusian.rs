@@ -9,10 +9,10 @@
 //! nodes, the latest first, which the owner alone reads and changes:
 //!
 //! ```text
-//! node: next    the successor in the queue; in the passive set, the next older
-//!       state   in the passive set, the next younger
+//! node: next    the successor in the queue; NONE in the passive set
+//!       state   in the passive set, the next older
+//!       info    random numbers; in the passive set, the next younger
 //!       wait    OWNER, WAITING or PARKED
-//!       info    random numbers
 //! ```
 //!
 //! # The unlock
@@ -25,8 +25,8 @@
 //! nobody waits                   the lock is free
 //! ```
 //!
-//! "Seldom" is once in 1,000 unlocks or so, as in the paper. Between two of them the same few
-//! threads take turns, so the bound on waiting is a matter of chance.
+//! "Seldom" is once in 1,000 unlocks or so, as we remember the paper. Between two of them the same
+//! few threads take turns, so the bound on waiting is a matter of chance.
 //!
 //! [`queue`](crate::queue) has the orderings. No wake-up is lost: a waiter parks only after it has
 //! changed its word from WAITING to PARKED, and the handoff exchanges that word. A set that is not
@@ -40,12 +40,13 @@ use overlock_core::platform::{Atomic, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
-use crate::random;
+use crate::random::{self, low, set_low};
 
 /// Has parked, beside the values of every queue.
 const PARKED: u32 = 2;
 
-/// A waiter spins for so long before it parks: the paper's 20,000 cycles, at its machine's 3.6 GHz.
+/// A waiter spins for so long before it parks: 20,000 cycles of 3.6 GHz, as we remember the
+/// paper.
 const SPIN_NS: u64 = 5_500;
 
 /// The eldest of the passive set is served once in so many unlocks.
@@ -83,22 +84,21 @@ impl<P: Platform> Malthusian<P> {
     #[inline]
     fn leave(&self, guard: &NodeGuard<P>) {
         let link = &guard.node().next;
-        if link.load(Relaxed) == NONE {
-            match self.pop(&self.youngest, &self.eldest) {
-                None if self.queue.replace(name(guard), NONE) => return,
-                None => {}
-                Some(passive) => {
-                    node::<P>(passive).next.store(NONE, Relaxed);
-                    if self.queue.replace(name(guard), passive) {
-                        return hand_off::<P>(passive);
-                    }
-                    self.push(passive);
+        // A look at the tail first: the exchange would take its line in vain.
+        if link.load(Relaxed) == NONE && self.queue.ends_with(name(guard)) {
+            // NONE if the passive set is empty: then the lock is free.
+            let passive = self.youngest.load(Relaxed);
+            if self.queue.replace(name(guard), passive) {
+                if passive != NONE {
+                    self.take_youngest();
+                    hand_off::<P>(passive);
                 }
+                return;
             }
         }
         let next = self.queue.successor(link);
-        if random::next::<P>(&guard.node().info, name(guard)).is_multiple_of(SELDOM)
-            && let Some(eldest) = self.pop(&self.eldest, &self.youngest)
+        if random::drawn::<P>(&guard.node().info).is_multiple_of(SELDOM)
+            && let Some(eldest) = self.take_eldest()
         {
             node::<P>(eldest).next.store(next, Relaxed);
             return hand_off::<P>(eldest);
@@ -113,41 +113,51 @@ impl<P: Platform> Malthusian<P> {
         }
     }
 
-    /// Puts a node into the passive set, as the youngest.
+    /// Puts a node into the passive set, as the youngest. Its link in the queue ends: it may become
+    /// the tail.
     fn push(&self, new: u32) {
         let second = self.youngest.load(Relaxed);
-        node::<P>(new).next.store(second, Relaxed);
-        node::<P>(new).state.store(NONE, Relaxed);
+        let node_of_new = node::<P>(new);
+        node_of_new.next.store(NONE, Relaxed);
+        node_of_new.state.store(second, Relaxed);
+        set_low::<P>(&node_of_new.info, NONE);
         match second {
             NONE => self.eldest.store(new, Relaxed),
-            second => node::<P>(second).state.store(new, Relaxed),
+            second => set_low::<P>(&node::<P>(second).info, new),
         }
         self.youngest.store(new, Relaxed);
     }
 
-    /// Takes the node at this end of the passive set.
-    fn pop(&self, end: &P::U32, other_end: &P::U32) -> Option<u32> {
-        let taken = end.load(Relaxed);
+    /// Takes the youngest out of a passive set that is not empty.
+    fn take_youngest(&self) {
+        let second = node::<P>(self.youngest.load(Relaxed)).state.load(Relaxed);
+        match second {
+            NONE => self.eldest.store(NONE, Relaxed),
+            second => set_low::<P>(&node::<P>(second).info, NONE),
+        }
+        self.youngest.store(second, Relaxed);
+    }
+
+    /// Takes the eldest out of the passive set.
+    fn take_eldest(&self) -> Option<u32> {
+        let taken = self.eldest.load(Relaxed);
         if taken == NONE {
             return None;
         }
-        let is_youngest = core::ptr::eq(end, &self.youngest);
-        let links = |name| {
-            let node = node::<P>(name);
-            if is_youngest {
-                (&node.next, &node.state)
-            } else {
-                (&node.state, &node.next)
-            }
-        };
-        let inwards = links(taken).0.load(Relaxed);
-        match inwards {
-            NONE => other_end.store(NONE, Relaxed),
-            inwards => links(inwards).1.store(NONE, Relaxed),
+        let second = low(node::<P>(taken).info.load(Relaxed));
+        match second {
+            NONE => self.youngest.store(NONE, Relaxed),
+            second => node::<P>(second).state.store(NONE, Relaxed),
         }
-        end.store(inwards, Relaxed);
+        self.eldest.store(second, Relaxed);
         Some(taken)
     }
+}
+
+/// Writes the waiter's random number into its node.
+#[inline]
+fn prepare<P: Platform>(guard: &NodeGuard<P>) {
+    random::draw::<P>(&guard.node().info, name(guard), NONE);
 }
 
 /// Makes a waiter the owner.
@@ -187,12 +197,12 @@ unsafe impl<P: Platform> RawLock for Malthusian<P> {
 
     #[inline]
     fn lock(&self) -> Token<P> {
-        self.queue.lock(|_| (), Self::wait)
+        self.queue.lock(prepare, Self::wait)
     }
 
     #[inline]
     fn try_lock(&self) -> Option<Token<P>> {
-        self.queue.try_lock()
+        self.queue.try_lock(prepare)
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 //! Source: the documentation of the crates parking_lot and parking_lot_core, and "Locking in
 //! WebKit" (Pizlo, 2016), on which they build. The process-wide hash table of queues is replaced
 //! by one queue in each lock, with its own guard and its own time of the next handoff: other locks
-//! never share it. The guard is that of [`RustStd`], in the place of the crate's word lock.
+//! never share it. [`Bucket`] has them.
 //!
 //! ```text
 //! byte: bit 0 locked (L), bit 1 parked (P): threads are in the queue
@@ -31,30 +31,25 @@
 //!
 //! A thread without a queue node sleeps for 50 us between two attempts.
 
+use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, Node};
-use overlock_core::node::{NodeGuard, NodeId};
+use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, Kick, Platform};
 use overlock_core::raw::{CreateError, RawLock};
 
-use crate::RustStd;
+use bucket::{Bucket, Rounds, WAITS};
+
+mod bucket;
 
 const LOCKED: u8 = 1;
 const PARKED: u8 = 2;
 
-/// Rounds of spinning before a thread parks: the first ones pause, the others yield.
-const ROUNDS: u32 = 10;
-const PAUSES: u32 = 3;
-
-/// The time between two handoffs is random, up to this.
-const FAIR_NS: u32 = 1_000_000;
-
 /// Without a queue node.
 const BACKOFF_NS: u64 = 50_000;
 
-/// Values of a node's state.
-const WAITS: u32 = 1;
+/// Values of a node's state, beside [`WAITS`].
 const WOKEN: u32 = 0;
 const OWNS: u32 = 2;
 
@@ -62,69 +57,8 @@ const OWNS: u32 = 2;
 #[derive(Debug)]
 pub struct ParkingLot<P: Platform> {
     byte: P::U8,
-    queue: Queue<P>,
-}
-
-/// The queue and its guard. In the crate it lies in a table.
-#[derive(Debug)]
-struct Queue<P: Platform> {
-    guard: RustStd<P>,
-    head: P::U32,
-    tail: P::U32,
-    /// The time of the next handoff, in nanoseconds, as far as they fit.
-    fair_at: P::Usize,
-    seed: P::U32,
-}
-
-impl<P: Platform> Queue<P> {
-    /// Runs `work` under the guard.
-    fn guarded<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.guard.lock();
-        let result = work();
-        // SAFETY: locked above, by this thread.
-        unsafe { self.guard.unlock(()) };
-        result
-    }
-
-    fn push(&self, id: NodeId) {
-        let node = id.node::<P>();
-        node.next.store(0, Relaxed);
-        node.state.store(WAITS, Relaxed);
-        match NodeId::from_bits(self.tail.load(Relaxed) as u16) {
-            Some(last) => last.node::<P>().next.store(id.bits().into(), Relaxed),
-            None => self.head.store(id.bits().into(), Relaxed),
-        }
-        self.tail.store(id.bits().into(), Relaxed);
-    }
-
-    /// Takes the first out. Returns whether others are left, too.
-    fn pop(&self) -> Option<(NodeId, bool)> {
-        let first = NodeId::from_bits(self.head.load(Relaxed) as u16)?;
-        let next = first.node::<P>().next.load(Relaxed);
-        self.head.store(next, Relaxed);
-        if next == 0 {
-            self.tail.store(0, Relaxed);
-        }
-        Some((first, next != 0))
-    }
-
-    /// Whether the time of a handoff has come. Then chooses the next time.
-    fn is_fair(&self) -> bool {
-        let now = P::now().as_nanos() as usize;
-        let late = now.wrapping_sub(self.fair_at.load(Relaxed));
-        if late == 0 || late > isize::MAX as usize {
-            return false;
-        }
-        // Xorshift (Marsaglia, 2003).
-        let mut seed = self.seed.load(Relaxed);
-        seed ^= seed << 13;
-        seed ^= seed >> 17;
-        seed ^= seed << 5;
-        self.seed.store(seed, Relaxed);
-        let next = now.wrapping_add((seed % FAIR_NS) as usize);
-        self.fair_at.store(next, Relaxed);
-        true
-    }
+    /// Apart, so that the byte shares its line with the data that the lock protects.
+    queue: Box<Bucket<P>>,
 }
 
 impl<P: Platform> ParkingLot<P> {
@@ -137,21 +71,14 @@ impl<P: Platform> ParkingLot<P> {
 
     #[cold]
     fn lock_slow(&self) {
-        let mut round = 0;
+        let mut rounds = Rounds::default();
         loop {
             let seen = self.byte.load(Relaxed);
             if seen & LOCKED == 0 {
                 if self.take(seen) {
                     return;
                 }
-            } else if seen & PARKED == 0 && round < ROUNDS {
-                round += 1;
-                if round <= PAUSES {
-                    P::pause(1 << round);
-                } else {
-                    P::yield_cpu();
-                }
-            } else {
+            } else if seen & PARKED != 0 || !rounds.spin::<P>() {
                 let marked = seen & PARKED != 0 || {
                     let parked = seen | PARKED;
                     let exchanged = self
@@ -163,7 +90,7 @@ impl<P: Platform> ParkingLot<P> {
                     if self.park() {
                         return;
                     }
-                    round = 0;
+                    rounds = Rounds::default();
                 }
             }
         }
@@ -238,13 +165,7 @@ unsafe impl<P: Platform> RawLock for ParkingLot<P> {
     fn create() -> Result<Self, CreateError> {
         Ok(ParkingLot {
             byte: P::U8::new(0),
-            queue: Queue {
-                guard: RustStd::create()?,
-                head: P::U32::new(0),
-                tail: P::U32::new(0),
-                fair_at: P::Usize::new(0),
-                seed: P::U32::new(1),
-            },
+            queue: Box::new(Bucket::new()),
         })
     }
 

@@ -70,13 +70,17 @@ impl<P: Platform> Queue<P> {
     /// Acquires. `prepare` readies the node beyond its `wait`, and `wait` ends when that word names
     /// the owner.
     #[inline]
-    pub fn lock(&self, prepare: impl FnOnce(&Node<P>), wait: impl FnOnce(&P::U32)) -> Token<P> {
+    pub fn lock(
+        &self,
+        prepare: impl FnOnce(&NodeGuard<P>),
+        wait: impl FnOnce(&P::U32),
+    ) -> Token<P> {
         let Some(guard) = NodeGuard::<P>::new() else {
             return self.enter_without_node();
         };
         let me = guard.node();
         me.wait.store(WAITING, Relaxed);
-        prepare(me);
+        prepare(&guard);
         if self.join(&guard) {
             me.wait.store(OWNER, Relaxed);
         } else {
@@ -85,11 +89,12 @@ impl<P: Platform> Queue<P> {
         Token(Some(guard))
     }
 
-    /// Acquires where the queue is empty.
+    /// Acquires where the queue is empty. `prepare` is as for `lock`.
     #[inline]
-    pub fn try_lock(&self) -> Option<Token<P>> {
+    pub fn try_lock(&self, prepare: impl FnOnce(&NodeGuard<P>)) -> Option<Token<P>> {
         let guard = NodeGuard::<P>::new();
         if let Some(guard) = &guard {
+            prepare(guard);
             guard.node().wait.store(OWNER, Relaxed);
         }
         self.try_enter(guard)
@@ -135,6 +140,12 @@ impl<P: Platform> Queue<P> {
             // Relaxed: the exchange acquires.
             let _ = P::wait_until(&self.tail, Relaxed, Spin::Forever, |tail: u32| tail == NONE);
         }
+    }
+
+    /// Whether that node is the last.
+    #[inline]
+    pub fn ends_with(&self, name: u32) -> bool {
+        self.tail.load(Relaxed) == name
     }
 
     /// Makes `to` the tail where it is `from`. Returns whether it was.

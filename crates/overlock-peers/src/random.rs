@@ -1,21 +1,26 @@
 //! Random numbers for the choices of locks: a xorshift generator (Marsaglia, 2003) of 16 bits.
 //!
-//! The last number is in the high half of the word `info` of the thread's queue node. The next
-//! acquisition finds it there, so that a choice touches no other line. The low half is the lock's.
+//! The number is in the high half of the word `info` of the thread's queue node. A waiter draws the
+//! next one while it prepares its node, which nobody else knows yet: at the unlock a store would
+//! take the line back from the successor. The low half is the lock's.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::{Atomic, Platform};
 
-/// The next random number, 1 to 65,535. Only the thread whose node it is calls it. A node that has
-/// no number yet begins with its `name`.
+/// Draws the next number, 1 to 65,535, and stores `value` into the low half. A node that has no
+/// number yet begins with its `name`.
 #[inline]
-pub fn next<P: Platform>(info: &P::U32, name: u32) -> u16 {
-    let old = info.load(Relaxed);
-    let last = (old >> 16) as u16;
+pub fn draw<P: Platform>(info: &P::U32, name: u32, value: u32) {
+    let last = drawn::<P>(info);
     let next = step(if last == 0 { name as u16 } else { last });
-    info.store(u32::from(next) << 16 | low(old), Relaxed);
-    next
+    info.store(u32::from(next) << 16 | low(value), Relaxed);
+}
+
+/// The number that was drawn last.
+#[inline]
+pub fn drawn<P: Platform>(info: &P::U32) -> u16 {
+    (info.load(Relaxed) >> 16) as u16
 }
 
 /// Stores `value` into the low half.
@@ -37,11 +42,10 @@ fn step(mut x: u16) -> u16 {
     x ^ x << 8
 }
 
-/// Makes the next number of the word one that `wanted` accepts.
+/// As if this number had been drawn.
 #[cfg(test)]
-pub fn make_next<P: Platform>(info: &P::U32, wanted: impl Fn(u16) -> bool) {
-    let last = (1..=u16::MAX).find(|&last| wanted(step(last))).unwrap();
-    info.store(u32::from(last) << 16 | low(info.load(Relaxed)), Relaxed);
+pub fn pretend<P: Platform>(info: &P::U32, number: u16) {
+    info.store(u32::from(number) << 16 | low(info.load(Relaxed)), Relaxed);
 }
 
 #[cfg(test)]

@@ -36,18 +36,18 @@
 mod cores;
 mod line;
 mod paths;
+mod queue;
+mod serve;
 #[cfg(test)]
 mod tests;
 
+use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
-use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 
 use crate::machine::Machine;
 use crate::time::Time;
-use cores::Cores;
 use line::{Copies, Line, Request, Watcher};
-use paths::Path;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -129,9 +129,6 @@ pub struct Cache {
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
-    /// The arrived requests of the line that was served last, as indices of its queue. Kept to
-    /// avoid allocations.
-    arrived: Vec<usize>,
 }
 
 impl Cache {
@@ -144,7 +141,6 @@ impl Cache {
             random: Random::seed_from_u64(seed),
             traffic: Traffic::default(),
             signals: Vec::new(),
-            arrived: Vec::new(),
         }
     }
 
@@ -166,6 +162,17 @@ impl Cache {
             self.lines.push(Line::new());
         }
         line
+    }
+
+    /// Returns the line of an address if it has been used.
+    pub fn known(&self, address: usize) -> Option<usize> {
+        self.numbers.get(&(address / LINE)).copied()
+    }
+
+    /// Counts an access that hits, to a line that is not simulated. Returns how long it takes.
+    pub fn hits(&mut self, access: Access) -> Time {
+        self.traffic.hits += 1;
+        self.takes(access)
     }
 
     /// Whether `core` has the right for this access.
@@ -196,13 +203,12 @@ impl Cache {
             return Answer::Hit(takes);
         }
         let request = self.request(now, vcpu, core, line, access);
-        self.lines[line].queue.push(request);
-        self.serve(now, line);
+        self.enqueue(now, line, request);
         Answer::Wait
     }
 
     fn request(&self, now: Time, vcpu: usize, core: usize, line: usize, access: Access) -> Request {
-        let mut request = Request {
+        Request {
             vcpu,
             core,
             place: self.machine.place_of(core),
@@ -210,10 +216,7 @@ impl Cache {
             buffered: false,
             requested_at: now,
             way: self.machine.way(core, line),
-            arrives: now,
-        };
-        request.arrives = self.arrival(line, &request);
-        request
+        }
     }
 
     /// Whether a store of `core` can take effect now: the core owns the line, and it is there.
@@ -228,8 +231,21 @@ impl Cache {
             buffered: true,
             ..self.request(now, vcpu, core, line, Access::Write)
         };
-        self.lines[line].queue.push(request);
-        self.serve(now, line);
+        self.enqueue(now, line, request);
+    }
+
+    /// Queues a request, and serves it if it is due.
+    fn enqueue(&mut self, now: Time, line: usize, request: Request) {
+        let arrives = self.arrival(line, &request);
+        let state = &mut self.lines[line];
+        state.queue.push(request, arrives);
+        let at = arrives.max(state.free);
+        if state.leaving.is_some() || at <= now {
+            self.serve(now, line);
+        } else if state.plans(now, at) {
+            // Those before it are planned already.
+            self.signals.push(Signal::Serve { line, at });
+        }
     }
 
     /// A store or a locked instruction of `vcpu` has taken effect on the line: notifies the
@@ -268,165 +284,10 @@ impl Cache {
             .retain(|watcher| watcher.vcpu != vcpu);
     }
 
-    /// Serves the next request, if it is due.
-    pub fn serve(&mut self, now: Time, line: usize) {
-        loop {
-            if let Some((request, at, data)) = self.lines[line].leaving {
-                if at > now {
-                    return;
-                }
-                self.lines[line].leaving = None;
-                // Instructions that are under way end first.
-                let arrives = now.max(self.lines[line].used) + data;
-                let done = arrives + self.takes(request.access);
-                self.grant(line, &request, arrives);
-                self.lines[line].free = done;
-                self.done(line, &request, done);
-            }
-            let Some((request, path)) = self.next(now, line) else {
-                return;
-            };
-            if path.pipelined {
-                // The last-level cache answers by itself, and goes on to the next request.
-                let arrives = now + path.data;
-                self.grant(line, &request, arrives);
-                self.lines[line].free = now + self.machine.costs.gap;
-                self.done(line, &request, arrives + self.takes(request.access));
-            } else {
-                let at = now + path.snoop;
-                self.lines[line].leaving = Some((request, at, path.data));
-                self.signals.push(Signal::Serve { line, at });
-            }
-        }
-    }
-
-    fn done(&mut self, line: usize, request: &Request, at: Time) {
-        let Request { vcpu, core, .. } = *request;
-        self.signals.push(match request.buffered {
-            true => Signal::Owned {
-                vcpu,
-                core,
-                line,
-                at,
-            },
-            false => Signal::Done { vcpu, at },
-        });
-    }
-
-    /// Takes the next request out of the queue, at random among those that have arrived. If none
-    /// has, schedules another call.
-    fn next(&mut self, now: Time, line: usize) -> Option<(Request, Path)> {
-        let state = &self.lines[line];
-        if state.queue.is_empty() {
-            return None;
-        }
-        let mut arrived = std::mem::take(&mut self.arrived);
-        arrived.clear();
-        let mut earliest = Time::MAX;
-        for (index, request) in state.queue.iter().enumerate() {
-            debug_assert_eq!(request.arrives, self.arrival(line, request));
-            earliest = earliest.min(request.arrives);
-            if request.arrives <= now {
-                arrived.push(index);
-            }
-        }
-        self.arrived = arrived;
-        let at = earliest.max(state.free);
-        if at > now {
-            let planned = &mut self.lines[line].planned;
-            if planned.is_none_or(|planned| planned <= now || planned > at) {
-                *planned = Some(at);
-                self.signals.push(Signal::Serve { line, at });
-            }
-            return None;
-        }
-        let chosen = self.random.random_range(0..self.arrived.len());
-        let request = self.lines[line].queue.remove(self.arrived[chosen]);
-        let path = self.path(line, &request);
-        Some((request, path))
-    }
-
-    /// Grants the line, or a copy, to the core, where it arrives at `arrives`. Cores that must lose
-    /// it lose it now.
-    fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
-        let place = request.place;
-        let had = self.has(line, request.core, request.access);
-        let near = match &self.lines[line].copies {
-            Copies::None => None,
-            Copies::Owned(_) => Some(self.lines[line].home.socket == place.socket),
-            Copies::Shared(cores) => Some(cores.meets(self.machine.cores_of_socket(place.socket))),
-        };
-        match near {
-            _ if had => self.traffic.hits += 1,
-            None => self.traffic.memory += 1,
-            Some(true) => self.traffic.near += 1,
-            Some(false) => self.traffic.far += 1,
-        }
-        let state = &mut self.lines[line];
-        let before = state.copies;
-        let all = match (request.access, before) {
-            (Access::Read, Copies::Shared(mut cores)) => {
-                cores.insert(request.core);
-                Copies::Shared(cores)
-            }
-            // A read takes over a changed line, since the reader is likely to change it next.
-            (Access::Read, Copies::Owned(owner))
-                if owner != request.core && !(self.machine.migratory && state.dirty) =>
-            {
-                Copies::Shared(Cores::of([owner, request.core]))
-            }
-            _ => Copies::Owned(request.core),
-        };
-        state.copies = all;
-        state.dirty = false;
-        if matches!(all, Copies::Owned(_)) {
-            state.arrival = arrives;
-            if !self.machine.share_cache(state.home, place) {
-                state.since = arrives;
-            }
-            state.home = place;
-            let taken = matches!(before, Copies::Owned(owner) if owner != request.core);
-            if taken || request.access != Access::Read {
-                self.lose(line, request.vcpu);
-            }
-        }
-        // One more reader of a line that its cluster shares affects only waiting requests of its
-        // own core.
-        let joins = match (before, all) {
-            (Copies::Shared(cores), Copies::Shared(_)) => cores.meets(self.machine.cores_of(place)),
-            _ => false,
-        };
-        self.redirect(line, joins.then_some(request.core));
-    }
-
-    /// The line has moved: updates the arrival of the waiting requests, or only of those of one
-    /// core.
-    fn redirect(&mut self, line: usize, only: Option<usize>) {
-        let mut queue = std::mem::take(&mut self.lines[line].queue);
-        for request in &mut queue {
-            if only.is_none_or(|core| core == request.core) {
-                request.arrives = self.arrival(line, request);
-            }
-        }
-        self.lines[line].queue = queue;
-    }
-
     fn takes(&self, access: Access) -> Time {
         match access {
             Access::Read | Access::Write => self.machine.costs.hit,
             Access::Locked => self.machine.costs.locked,
         }
-    }
-
-    /// Notifies all watchers but one.
-    fn lose(&mut self, line: usize, but: usize) {
-        let signals = &mut self.signals;
-        self.lines[line].watchers.retain(|watcher| {
-            let stays = watcher.vcpu == but;
-            if !stays {
-                signals.push(Signal::Lost { vcpu: watcher.vcpu });
-            }
-            stays
-        });
     }
 }

@@ -17,6 +17,8 @@ mod calls;
 mod events;
 mod fibre;
 mod host;
+mod queue;
+mod spin;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -34,15 +36,14 @@ use crate::machine::Machine;
 use crate::time::Time;
 use crate::trace::Mark;
 use fibre::Fibres;
+pub(crate) use spin::{Spun, asks, judge, spin};
 use state::Engine;
 
-#[cfg(test)]
-pub(crate) use access::LOCKS_LINE;
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, looked,
-    pause, preempted, sizes, socket, stable, store, stores_of_unobserved, transition, turn,
-    unobserved, watch,
+    pause, preempted, sizes, socket, spin_for, stable, store, stores_of_unobserved, transition,
+    turn, unobserved,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 
@@ -240,7 +241,12 @@ pub fn run<T>(
 
 /// Returns the calling vCPU; `None` outside of simulations.
 pub fn current() -> Option<usize> {
-    CURRENT.get()
+    let current = CURRENT.get();
+    match current {
+        Some(_) => spin::called(),
+        None => spin::needs_vcpu(),
+    }
+    current
 }
 
 fn with<R>(then: impl FnOnce(&mut Engine) -> R) -> R {

@@ -102,6 +102,9 @@ pub struct Host {
     /// The longest time for which the host polls before it gives the CPU of a halted vCPU away, if
     /// no other vCPU wants it. The host adapts the time, from zero up to this.
     pub poll: Time,
+    /// The shortest such time that is not zero. A host that polls in vain stops polling; one that
+    /// would have succeeded with a longer poll doubles the time.
+    pub first_poll: Time,
     /// The host's own work.
     pub chores: Option<Chores>,
     /// Pause-loop exiting.
@@ -132,6 +135,7 @@ impl Host {
             wake_busy: Time::ns(3_500),
             awake: Time::us(50),
             poll: Time::us(200),
+            first_poll: Time::us(10),
             chores: Some(Chores::KVM),
             pause_exit: Some(PauseExit::KVM),
             heavy_barrier: Time::us(3),
@@ -182,6 +186,7 @@ impl Host {
             wake_busy: Time::ns(1_500),
             awake: Time::us(20),
             poll: Time::ZERO,
+            first_poll: Time::us(10),
             chores: None,
             pause_exit: None,
             heavy_barrier: Time::ns(1_500),

@@ -69,6 +69,15 @@ pub struct Costs {
     pub memory: Time,
     /// One iteration of a spin loop: a pause instruction, a load that hits, a branch.
     pub turn: Time,
+    /// The share of a transfer until the request is at the line's home.
+    pub request: f64,
+    /// The share of a transfer from there until the owner loses the line. The rest is for the data.
+    pub snoop: f64,
+    /// The share of a locked instruction before it locks its line: until then it waits for earlier
+    /// instructions.
+    pub locks_line: f64,
+    /// How many stores the buffer of a vCPU holds.
+    pub stores: usize,
     /// The largest random variation of a transfer, as a share of its length.
     pub jitter: f64,
     /// The largest variation of a core's way to a line by distance, as a share of its length. Each
@@ -77,6 +86,30 @@ pub struct Costs {
     /// The speed of a hardware thread while its sibling computes, too, as a share of its speed
     /// alone.
     pub sibling: f64,
+}
+
+impl Costs {
+    /// The constants of most presets: those that were fitted, since no source has them, and the
+    /// smallest among the documented store buffers. All others are zero.
+    pub const USUAL: Self = Self {
+        hit: Time::ZERO,
+        locked: Time::ZERO,
+        cluster: Time::ZERO,
+        socket: Time::ZERO,
+        shared: Time::ZERO,
+        across: Time::ZERO,
+        hop: Time::ZERO,
+        gap: Time::ns(15),
+        memory: Time::ZERO,
+        turn: Time::ZERO,
+        request: 1.0 / 3.0,
+        snoop: 0.25,
+        locks_line: 0.6,
+        stores: 32,
+        jitter: 0.25,
+        ring: 0.5,
+        sibling: 1.0,
+    };
 }
 
 /// A machine.

@@ -1,5 +1,6 @@
 //! The platform of a simulated machine.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
@@ -7,7 +8,7 @@ use overlock_core::platform::{Atomic, Kick, Sleeper};
 use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 
-use crate::engine;
+use crate::engine::{self, Spun};
 use crate::tables;
 use crate::time::Time;
 use crate::word::{U8, U16, U32, U64, Usize};
@@ -28,6 +29,10 @@ impl Atomics for Sim {
     type Usize = Usize;
 }
 
+/// Where those sleep that halt as [`Sleeper::Apart`], beside the word's address. Words are aligned
+/// to 4.
+const APART: usize = 1;
+
 impl Platform for Sim {
     fn wait_until<T, A>(
         word: &A,
@@ -40,10 +45,11 @@ impl Platform for Sim {
         A: Atomic<T>,
     {
         let address = std::ptr::from_ref(word).addr();
-        let mut seen = word.load(order);
+        let seen = word.load(order);
         // `done` may take time, and load other words.
         let mut changes = engine::looked();
-        if done(seen) {
+        let (holds, asks) = engine::asks(|| done(seen));
+        if holds {
             return Ok(seen);
         }
         let begin = engine::now();
@@ -52,21 +58,38 @@ impl Platform for Sim {
             Spin::Polls(turns) => Some(begin + engine::turn().times(u64::from(turns))),
             Spin::Until(end) => Some(time(end.into())),
         };
-        loop {
-            if until.is_some_and(|until| engine::now() >= until) {
-                return Err(seen);
+        let seen = Cell::new(seen);
+        // A condition that has not asked for anything else probably never does.
+        let engine_judges = Cell::new(!asks);
+        let poll = || {
+            seen.set(word.load(order));
+            if !engine_judges.get() {
+                return None;
             }
-            engine::watch(address, changes, until);
-            seen = word.load(order);
+            let verdict = engine::judge(|| done(seen.get()));
+            engine_judges.set(verdict.is_some());
+            verdict
+        };
+        loop {
+            match engine::spin(address, changes, until, &poll) {
+                Spun::Over => return Err(seen.get()),
+                Spun::Holds => return Ok(seen.get()),
+                Spun::Load => seen.set(word.load(order)),
+                Spun::Judge => {}
+            }
             changes = engine::looked();
-            if done(seen) {
-                return Ok(seen);
+            if done(seen.get()) {
+                return Ok(seen.get());
             }
         }
     }
 
     fn pause(turns: u32) {
         engine::pause(turns);
+    }
+
+    fn spin(nanos: u64) {
+        engine::spin_for(nanos);
     }
 
     fn delay(nanos: u64) -> Instant {
@@ -78,8 +101,12 @@ impl Platform for Sim {
         engine::halt(word.address(), until.map(time), || word.peek() == expected);
     }
 
-    fn halt_as(_: Sleeper, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
-        engine::halt(word.address(), until.map(time), || word.peek() == expected)
+    fn halt_as(sleeper: Sleeper, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
+        let address = match sleeper {
+            Sleeper::Waiter => word.address(),
+            Sleeper::Apart => word.address() | APART,
+        };
+        engine::halt(address, until.map(time), || word.peek() == expected)
     }
 
     fn kick(word: &U32) {
@@ -89,8 +116,8 @@ impl Platform for Sim {
     fn kick_at(word: *const U32, whom: Kick) {
         match whom {
             Kick::One => engine::kick(word.addr()),
-            // The engine keeps one queue for a word.
-            Kick::All | Kick::Apart => engine::kick_all(word.addr()),
+            Kick::All => engine::kick_all(word.addr()),
+            Kick::Apart => engine::kick_all(word.addr() | APART),
         }
     }
 

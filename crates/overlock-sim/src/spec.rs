@@ -1,4 +1,4 @@
-//! Machines and hosts as text: presets, keys that change them, files.
+//! Machines, hosts and workloads as text: presets, keys that change them, files.
 //!
 //! One list of keys for each ([`Spec::keys`]) serves files, command lines, [`toml()`] and the
 //! documents. A value has a canonical name: its preset with the keys that differ, in the order of
@@ -7,6 +7,7 @@
 mod file;
 mod key;
 mod print;
+mod scale;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use std::fmt;
 pub use file::is_file;
 pub use key::{Field, Key, Kind, Value};
 pub use print::toml;
+pub use scale::{constants, scaled};
 
 /// Something that has presets, and keys that change them.
 pub trait Spec: Clone + 'static {
@@ -22,6 +24,8 @@ pub trait Spec: Clone + 'static {
     const WHAT: &'static str;
     /// Keys that are not fields; [`narrow`](Self::narrow) takes their values.
     const NARROWING: &'static [&'static str] = &[];
+    /// Keys that say how many parts it has, and so are no constants of a model.
+    const TOPOLOGY: &'static [&'static str] = &[];
     /// Its keys, in the order in which they are printed and assigned.
     fn keys() -> &'static [Key<Self>];
     /// Its presets.
@@ -49,7 +53,7 @@ pub trait Spec: Clone + 'static {
     }
 }
 
-/// Text that names no machine or host.
+/// Text that names no machine, host or workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
@@ -110,6 +114,13 @@ struct Changes {
     narrowing: Vec<String>,
 }
 
+/// Why values do not go with each other or with what they change.
+struct Refused {
+    /// The key whose value it is, if it is one.
+    key: Option<usize>,
+    why: String,
+}
+
 /// Returns what a preset with changed keys is: `NAME:KEY=VALUE:KEY=VALUE`. Times may be plain
 /// numbers, which are nanoseconds.
 ///
@@ -154,7 +165,7 @@ fn overridden<T: Spec>(
     let about = base.about().to_owned();
     changes
         .apply(base, about)
-        .map_err(|why| Error(format!("{text}: {why}")))
+        .map_err(|Refused { why, .. }| Error(format!("{text}: {why}")))
 }
 
 impl Changes {
@@ -183,7 +194,7 @@ impl Changes {
 
     /// Returns `base` with these values. It has its canonical name, and says in its description
     /// which keys have changed.
-    fn apply<T: Spec>(mut self, base: T, about: String) -> Result<T, String> {
+    fn apply<T: Spec>(mut self, base: T, about: String) -> Result<T, Refused> {
         if self.values.is_empty() && self.narrowing.is_empty() && about == base.about() {
             return Ok(base);
         }
@@ -192,10 +203,14 @@ impl Changes {
         let mut changed = base;
         let before = changed.clone();
         for (index, value) in self.values {
-            let key = &T::keys()[index];
-            key.set(&mut changed, value)?;
+            let set = T::keys()[index].set(&mut changed, value);
+            set.map_err(|why| Refused {
+                key: Some(index),
+                why,
+            })?;
         }
-        changed.check()?;
+        let refused = |why| Refused { key: None, why };
+        changed.check().map_err(refused)?;
         let differences = differences(&before, &changed);
         let name = canonical(&before, &changed);
         let about = match differences.as_str() {
@@ -208,10 +223,15 @@ impl Changes {
             let keys = T::NARROWING.join(", ");
             changed = changed
                 .narrow(value)
-                .map_err(|why| format!("{keys} {value}: {why}"))?;
+                .map_err(|why| refused(format!("{keys} {value}: {why}")))?;
         }
         Ok(changed)
     }
+}
+
+/// Returns the canonical name of what a preset has become: the preset's with the keys that differ.
+pub fn name<T: Spec>(of: &T) -> String {
+    canonical(of, of)
 }
 
 /// The preset below a name, with what differs from it.
@@ -241,15 +261,20 @@ fn differences<T: Spec>(base: &T, changed: &T) -> String {
 fn unknown<T: Spec>(name: &str) -> String {
     let keys = T::keys().iter().map(|key| key.name);
     let names: Vec<&str> = keys.chain(T::NARROWING.iter().copied()).collect();
-    let near = |other: &&&str| strsim::jaro_winkler(name, other);
-    let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
-    let meant = match nearest {
-        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'?"),
-        _ => ";".to_owned(),
-    };
+    let meant = meant(name, &names);
     format!(
         "unknown key '{name}'{meant} The keys of a {} are {}",
         T::WHAT,
         names.join(", ")
     )
+}
+
+/// The question whether a name means one of `names` that is like it, or nothing but a semicolon.
+pub fn meant(name: &str, names: &[&str]) -> String {
+    let near = |other: &&&str| strsim::jaro_winkler(name, other);
+    let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+    match nearest {
+        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'?"),
+        _ => ";".to_owned(),
+    }
 }

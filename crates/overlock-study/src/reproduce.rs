@@ -9,6 +9,7 @@ mod judge;
 pub mod label;
 pub mod markdown;
 pub mod score;
+pub mod sensitivity;
 pub mod svg;
 mod tables;
 #[cfg(test)]
@@ -77,6 +78,32 @@ impl Case {
     pub fn label(&self) -> String {
         format!("{} {} {}", self.machine, self.lock, self.vcpus)
     }
+
+    fn site(&self) -> Site {
+        Site {
+            machine: Machine::preset(self.machine)
+                .expect("tables name presets")
+                .clone(),
+            host: Host::preset(self.host)
+                .expect("tables name presets")
+                .clone(),
+        }
+    }
+}
+
+/// The machine and the host of a simulation.
+#[derive(Clone, Debug, PartialEq)]
+struct Site {
+    machine: Machine,
+    host: Host,
+}
+
+/// A simulation to run.
+#[derive(Clone, Copy, Debug)]
+struct Job<'a> {
+    case: &'a Case,
+    site: &'a Site,
+    seed: u64,
 }
 
 /// The results of a case.
@@ -137,29 +164,14 @@ impl Table {
         mut done: impl FnMut(&Case),
     ) -> Result<Reproduction, Failure> {
         let cases = (self.cases)();
-        let seeds = (0..options.seeds.max(1) as u64).map(|next| options.seed.wrapping_add(next));
-        let failed = Cell::new(false);
-        let all = seeds.flat_map(|seed| cases.iter().map(move |case| (seed, case)));
-        let waiting = all.enumerate().take_while(|_| !failed.get());
-        let work = |(_, (seed, case))| simulate(case, seed, options);
-        let mut runs = pool::each(waiting, options.jobs, work, |results| {
-            let ended = results.map(|((index, (_, case)), run)| {
-                let run = run.unwrap_or_else(|panic| resume_unwind(panic));
-                match run {
-                    Ok(_) => done(case),
-                    Err(_) => failed.set(true),
-                }
-                (index, run)
-            });
-            ended.collect::<Vec<_>>()
+        let sites: Vec<Site> = cases.iter().map(Case::site).collect();
+        let seeds = options.numbers();
+        let jobs = seeds.flat_map(|seed| {
+            let all = cases.iter().zip(&sites);
+            all.map(move |(case, site)| Job { case, site, seed })
         });
-        runs.sort_unstable_by_key(|&(index, _)| index);
-        let runs: Result<Vec<Run>, Failure> = runs.into_iter().map(|(_, run)| run).collect();
-        let seeds: Vec<Verdict> = runs?
-            .chunks(cases.len())
-            .map(|runs| (self.judge)(&Results(runs.to_vec())))
-            .collect();
-        let mut verdict = Verdict::over(&seeds);
+        let runs = simulate_all(jobs, options, |job| done(job.case))?;
+        let mut verdict = self.verdict(&runs, cases.len());
         score::predict(&mut verdict);
         Ok(Reproduction {
             table: self.name,
@@ -173,22 +185,57 @@ impl Table {
             verdict,
         })
     }
+
+    /// The verdict on the runs of all seeds: so many cases for each.
+    fn verdict(&self, runs: &[Run], cases: usize) -> Verdict {
+        let seeds = runs.chunks(cases);
+        let seeds = seeds.map(|runs| (self.judge)(&Results(runs.to_vec())));
+        Verdict::over(&seeds.collect::<Vec<_>>())
+    }
 }
 
-fn simulate(case: &Case, seed: u64, options: &Options) -> Result<Run, Failure> {
+impl Options {
+    /// The seeds.
+    fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.seed;
+        (0..self.seeds.max(1) as u64).map(move |next| first.wrapping_add(next))
+    }
+}
+
+/// Simulates `jobs`, and calls `done` after each. Returns their results in the order of the jobs.
+fn simulate_all<'a>(
+    jobs: impl IntoIterator<Item = Job<'a>>,
+    options: &Options,
+    mut done: impl FnMut(Job<'a>),
+) -> Result<Vec<Run>, Failure> {
+    let failed = Cell::new(false);
+    let waiting = jobs.into_iter().enumerate().take_while(|_| !failed.get());
+    let work = |(_, job)| simulate(job, options);
+    let mut runs = pool::each(waiting, options.jobs, work, |results| {
+        let ended = results.map(|((index, job), run)| {
+            let run = run.unwrap_or_else(|panic| resume_unwind(panic));
+            match run {
+                Ok(_) => done(job),
+                Err(_) => failed.set(true),
+            }
+            (index, run)
+        });
+        ended.collect::<Vec<_>>()
+    });
+    runs.sort_unstable_by_key(|&(index, _)| index);
+    runs.into_iter().map(|(_, run)| run).collect()
+}
+
+fn simulate(job: Job<'_>, options: &Options) -> Result<Run, Failure> {
+    let Job { case, site, seed } = job;
     let failure = |error| Failure {
         case: case.label(),
         error,
     };
-    let machine = Machine::preset(case.machine).expect("tables name presets");
-    let host = Host::preset(case.host).expect("tables name presets");
-    let world = Simulated::new(
-        machine.clone(),
-        host.clone(),
-        seed,
-        Arc::clone(&options.interrupt),
-    )
-    .beside(case.others);
+    let Site { machine, host } = site.clone();
+    let cpus = machine.cpus() as f64;
+    let world = Simulated::new(machine, host, seed, Arc::clone(&options.interrupt));
+    let world = world.beside(case.others);
     let locks = select(case.workload.family(), [case.lock]).expect("tables name locks");
     let plan = Plan {
         locks,
@@ -201,7 +248,6 @@ fn simulate(case: &Case, seed: u64, options: &Options) -> Result<Run, Failure> {
         stat: false,
         deadline: None,
     };
-    let cpus = machine.cpus() as f64;
     let measurement = measure::run(
         &world,
         &case.workload,

@@ -4,6 +4,7 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`grid`] | which simulations there are, and their order |
+//! | [`load`] | how many vCPUs a simulation has |
 //! | [`shard`] | the part of them that one of several machines takes |
 //! | [`record`] | one simulation, and what it brings |
 //! | [`build`] | the build of the program, which results depend on |
@@ -11,17 +12,24 @@
 //! | [`run`] | all that are left to do, on several threads |
 //! | [`merge`] | several files made one |
 //! | [`table`], [`csv`] | the results for people, and for other programs |
+//! | [`cells`], [`summary`] | the locks against each other |
+//! | [`markdown`], [`svg`] | that for a page: tables, and a picture |
 
 pub mod build;
+pub mod cells;
 pub mod csv;
 pub mod error;
 pub mod grid;
+pub mod load;
+pub mod markdown;
 pub mod merge;
 pub mod record;
 pub mod run;
 mod seal;
 pub mod shard;
 pub mod store;
+pub mod summary;
+pub mod svg;
 pub mod table;
 #[cfg(test)]
 mod tests;
@@ -29,6 +37,7 @@ mod tests;
 pub use build::Build;
 pub use error::Error;
 pub use grid::{Grid, Key, Point};
+pub use load::Load;
 pub use record::{Measured, Outcome, Record, simulate};
 pub use shard::Shard;
 pub use store::{Line, Part, Store};

@@ -39,13 +39,12 @@ impl Pattern {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Queue, Self::PingPong, Self::Broadcast];
 
+    /// Their names, in the same order.
+    pub const NAMES: [&'static str; 3] = ["queue", "ping-pong", "broadcast"];
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Queue => "queue",
-            Self::PingPong => "ping-pong",
-            Self::Broadcast => "broadcast",
-        }
+        Self::NAMES[self as usize]
     }
 }
 

@@ -1,7 +1,10 @@
-//! A workload as one word: its name, then what is set about it. `micro:cs=95:ncs=100`, `build`.
+//! The keys of a workload: `micro:cs=95ns` names one, and so does a file in TOML.
 
 use std::fmt;
 use std::str::FromStr;
+
+use overlock_sim::Time;
+use overlock_sim::spec::{self, Field, Key, Kind, Spec, Value};
 
 use super::Workload;
 use super::condvar::Pattern;
@@ -11,173 +14,178 @@ pub const LONGEST_SECTION: f64 = 1e9;
 /// More arrays or records than any machine has a use for.
 pub const MANY: usize = 1_000_000;
 
-/// A setting of a workload, by the values that it takes.
-enum Place<'a> {
-    Nanoseconds(&'a mut f64),
-    Percent(&'a mut f64),
-    Count(&'a mut usize),
-    Pattern(&'a mut Pattern),
-}
+const SECTION: Kind = Kind::Time(Time::ZERO, Time::from_ns(LONGEST_SECTION));
+const COUNT: Kind = Kind::Count(1, MANY as u64);
 
-impl Place<'_> {
-    /// Puts a value there, or says which there are.
-    fn set(self, text: &str) -> Result<(), String> {
-        match self {
-            Self::Nanoseconds(place) => number(place, text, LONGEST_SECTION, "nanoseconds"),
-            Self::Percent(place) => number(place, text, 100.0, "a percentage"),
-            Self::Count(place) => match text.parse() {
-                Ok(count) if (1..=MANY).contains(&count) => {
-                    *place = count;
-                    Ok(())
-                }
-                _ => Err(format!("a whole number from 1 to {MANY}")),
-            },
-            Self::Pattern(place) => {
-                let known = Pattern::ALL
-                    .into_iter()
-                    .find(|pattern| pattern.name() == text);
-                *place = known.ok_or_else(|| Pattern::ALL.map(Pattern::name).join(", "))?;
-                Ok(())
+static KEYS: &[Key<Workload>] = &[
+    Key::new(
+        "cs",
+        "micro, build, rw: the critical section, beside its access to the data",
+        SECTION,
+        |workload| match workload {
+            Workload::Micro { cs, .. } | Workload::Build { cs, .. } | Workload::Rw { cs, .. } => {
+                Some(cs)
             }
-        }
+            _ => None,
+        },
+    ),
+    Key::new(
+        "ncs",
+        "micro, build, rw: the section between two acquisitions",
+        SECTION,
+        |workload| match workload {
+            Workload::Micro { ncs, .. }
+            | Workload::Build { ncs, .. }
+            | Workload::Rw { ncs, .. } => Some(ncs),
+            _ => None,
+        },
+    ),
+    Key::new(
+        "arrays",
+        "semop: semaphore arrays, each under its own lock",
+        COUNT,
+        |workload| match workload {
+            Workload::Semop { arrays } => Some(arrays),
+            _ => None,
+        },
+    ),
+    Key::new(
+        "reads",
+        "rw: the percentage of operations that read",
+        Kind::Share(0.0, 100.0),
+        |workload| match workload {
+            Workload::Rw { reads, .. } => Some(reads),
+            _ => None,
+        },
+    ),
+    Key::new(
+        "records",
+        "rw: records, each under its own lock; threads pick one at random",
+        COUNT,
+        |workload| match workload {
+            Workload::Rw { records, .. } => Some(records),
+            _ => None,
+        },
+    ),
+    Key::new(
+        "pattern",
+        "condvar: who waits for whom",
+        Kind::Word(&Pattern::NAMES),
+        |workload| match workload {
+            Workload::Condvar { pattern } => Some(pattern),
+            _ => None,
+        },
+    ),
+];
+
+impl Spec for Workload {
+    const WHAT: &'static str = "workload";
+
+    fn keys() -> &'static [Key<Self>] {
+        KEYS
     }
 
-    fn text(self) -> String {
-        match self {
-            Self::Nanoseconds(value) | Self::Percent(value) => value.to_string(),
-            Self::Count(value) => value.to_string(),
-            Self::Pattern(value) => value.name().to_owned(),
-        }
+    fn presets() -> &'static [Self] {
+        &Self::ALL
     }
-}
 
-fn number(place: &mut f64, text: &str, most: f64, unit: &str) -> Result<(), String> {
-    match text.parse() {
-        // Adding zero makes minus zero plus zero: one value, one name.
-        Ok(number) if (0.0..=most).contains(&number) => {
-            *place = number + 0.0;
-            Ok(())
-        }
-        _ => Err(format!("{unit}, a number from 0 to {most}")),
+    fn name(&self) -> &str {
+        Self::name(self)
     }
-}
 
-impl Workload {
-    /// The settings, by name.
-    fn places(&mut self) -> Vec<(&'static str, Place<'_>)> {
-        match self {
-            Self::Micro { cs, ncs } | Self::Build { cs, ncs } => {
-                vec![
-                    ("cs", Place::Nanoseconds(cs)),
-                    ("ncs", Place::Nanoseconds(ncs)),
-                ]
-            }
-            Self::Semop { arrays } => vec![("arrays", Place::Count(arrays))],
-            Self::Rw {
-                cs,
-                ncs,
-                reads,
-                records,
-            } => vec![
-                ("cs", Place::Nanoseconds(cs)),
-                ("ncs", Place::Nanoseconds(ncs)),
-                ("reads", Place::Percent(reads)),
-                ("records", Place::Count(records)),
-            ],
-            Self::Condvar { pattern } => vec![("pattern", Place::Pattern(pattern))],
-            Self::Qdisc | Self::Fserver | Self::Rwsem => Vec::new(),
-        }
+    fn about(&self) -> &str {
+        Self::about(self)
     }
-}
 
-/// With all that is set about it, so that each workload has one name.
-impl fmt::Display for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())?;
-        // `places` borrows mutably, for the sake of parsing.
-        let mut copy = *self;
-        for (key, place) in copy.places() {
-            write!(f, ":{key}={}", place.text())?;
-        }
+    /// A workload is named by its kind and its settings, whatever a file says about it.
+    fn rename(&mut self, _: String, _: String) {}
+
+    fn check(&self) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// A word that is no workload, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoSuchWorkload(String);
+impl Field for Pattern {
+    fn value(&self, _: &Kind) -> Value {
+        Value::Word(self.name())
+    }
 
-impl fmt::Display for NoSuchWorkload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    fn assign(&mut self, value: Value) {
+        let known = Self::ALL.into_iter();
+        let mut known = known.filter(|pattern| value == Value::Word(pattern.name()));
+        *self = known.next().unwrap_or(*self);
     }
 }
 
-impl std::error::Error for NoSuchWorkload {}
+impl Workload {
+    /// Whether it has the key of that name.
+    pub fn has(&self, name: &str) -> bool {
+        KEYS.iter()
+            .any(|key| key.name == name && key.get(self).is_some())
+    }
+}
 
+/// The name, with the keys that are not as usual.
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&spec::name(self))
+    }
+}
+
+/// The name of a workload, perhaps with keys. Files are not read: [`spec::read`] does that.
 impl FromStr for Workload {
-    type Err = NoSuchWorkload;
+    type Err = spec::Error;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchWorkload> {
-        let mut words = text.trim().split(':');
-        let name = words.next().unwrap_or_default();
-        let mut workload = Self::ALL
-            .into_iter()
-            .find(|workload| workload.name() == name)
-            .ok_or_else(|| {
-                let names = Self::ALL.map(|workload| workload.name()).join(", ");
-                NoSuchWorkload(format!(
-                    "unknown workload '{name}'; the workloads are {names}"
-                ))
-            })?;
-        let mut seen = Vec::new();
-        for word in words {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            let mut places = workload.places();
-            let keys: Vec<&str> = places.iter().map(|(key, _)| *key).collect();
-            let Some(index) = keys.iter().position(|known| *known == key) else {
-                let keys = match keys.as_slice() {
-                    [] => "nothing".to_owned(),
-                    keys => keys.join(", "),
-                };
-                return Err(NoSuchWorkload(format!(
-                    "{text}: no '{key}' can be set for {name}, only {keys}"
-                )));
-            };
-            if seen.contains(&index) {
-                return Err(NoSuchWorkload(format!("{text}: {key} is set twice")));
-            }
-            seen.push(index);
-            let (_, place) = places.swap_remove(index);
-            place
-                .set(value)
-                .map_err(|valid| NoSuchWorkload(format!("{text}: {key} must be {valid}")))?;
-        }
-        Ok(workload)
+    fn from_str(text: &str) -> Result<Self, spec::Error> {
+        spec::parse(text.trim())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use overlock_sim::spec::Bases;
+    use std::fs;
 
     #[test]
     fn every_workload_is_one_word() {
         for workload in Workload::ALL {
             let text = workload.to_string();
             assert_eq!(text.parse(), Ok(workload), "{text}");
-            assert_eq!(workload.name().parse(), Ok(workload));
+            assert_eq!(text, workload.name(), "nothing differs");
         }
-        let word = "rw:records=5:reads=99.5:cs=1e3";
-        let workload: Workload = word.parse().unwrap();
+        let of = |word: &str| word.parse::<Workload>().unwrap().to_string();
         assert_eq!(
-            workload.to_string(),
-            "rw:cs=1000:ncs=0:reads=99.5:records=5"
+            of("rw:records=5:reads=99.5:cs=1e3"),
+            "rw:cs=1us:reads=99.5:records=5"
         );
-        let word = "condvar:pattern=ping-pong";
-        assert_eq!(word.parse::<Workload>().unwrap().to_string(), word);
-        let zero: Workload = "micro:cs=-0".parse().unwrap();
-        assert_eq!(zero.to_string(), "micro:cs=0:ncs=0");
+        assert_eq!(of("condvar:pattern=ping-pong"), "condvar:pattern=ping-pong");
+        assert_eq!(of("build:cs=100:ncs=2us"), "build", "these are its own");
+        assert_eq!(of("micro:cs=-0:ncs=6.5"), "micro:ncs=6.5ns");
+        assert_eq!(of("rw:reads=-0"), "rw:reads=0");
+    }
+
+    /// Fails where a key is missing in the list, or has the field of another.
+    #[test]
+    fn workloads_survive_being_printed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("workload.toml");
+        let settings = [
+            "micro:cs=95:ncs=100",
+            "semop:arrays=2",
+            "build:cs=1:ncs=3us",
+        ];
+        let settings = settings.into_iter().chain([
+            "rw:cs=7:ncs=9:reads=12.5:records=3",
+            "condvar:pattern=broadcast",
+        ]);
+        let changed = settings.map(|word| word.parse().unwrap());
+        for workload in Workload::ALL.into_iter().chain(changed) {
+            fs::write(&path, spec::toml(&workload)).unwrap();
+            let read = spec::read(path.to_str().unwrap(), &Bases::none());
+            assert_eq!(read, Ok(workload));
+            assert_eq!(workload.to_string().parse(), Ok(workload));
+        }
     }
 
     #[test]
@@ -188,22 +196,26 @@ mod tests {
         };
         refused("macro", "unknown workload 'macro'; the workloads are micro");
         refused("", "unknown workload ''");
-        refused("micro:", "no '' can be set for micro, only cs, ncs");
-        refused("qdisc:cs=5", "no 'cs' can be set for qdisc, only nothing");
+        refused("micro:", "'' must be KEY=VALUE");
         refused(
-            "micro:cs",
-            "cs must be nanoseconds, a number from 0 to 1000000000",
+            "qdisc:cs=5",
+            "the workload qdisc has no key 'cs'; it has none",
         );
-        refused("micro:cs=NaN", "cs must be nanoseconds");
-        refused("micro:cs=1:cs=2", "cs is set twice");
-        refused("rw:reads=101", "reads must be a percentage");
+        refused(
+            "micro:reads=5",
+            "the workload micro has no key 'reads'; it has cs, ncs",
+        );
+        refused("semop:arays=5", "did you mean 'arrays'?");
+        refused("micro:cs=NaN", "cs must be a time from 0ns to 1s, not NaN");
+        refused("micro:cs=1:cs=2", "cs is there twice");
+        refused("rw:reads=101", "reads must be a number from 0 to 100");
         refused(
             "rw:records=0",
             "records must be a whole number from 1 to 1000000",
         );
         refused(
             "condvar:pattern=ring",
-            "pattern must be queue, ping-pong, broadcast",
+            "pattern must be one of queue, ping-pong, broadcast",
         );
     }
 }

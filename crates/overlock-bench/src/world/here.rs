@@ -47,12 +47,11 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
             shared: Time::from_ns(transfer * SHARED),
             across: Time::from_ns(transfer),
             hop: Time::ZERO,
-            gap: Time::ns(15),
             memory: Time::from_ns(transfer.max(100.0)),
             turn: Time::from_ns(costs.turn),
-            jitter: 0.25,
             ring: 0.0,
             sibling: 1.0,
+            ..Costs::USUAL
         },
     };
     let wakes = wake_up(first, last);

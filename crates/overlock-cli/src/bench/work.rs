@@ -12,6 +12,7 @@ use overlock_bench::plan::Plan;
 use overlock_bench::quota::InQuota;
 use overlock_bench::report;
 use overlock_bench::settings::Settings;
+use overlock_bench::workload::Workload;
 use overlock_bench::world::native::{CHECKED, Native};
 
 pub use args::Args;
@@ -19,11 +20,10 @@ use choice::Choice;
 
 use crate::exit::Exit;
 use crate::measure::progress::Progress;
-use crate::measure::workload::Kind;
 use crate::measure::{self, ending};
 
 /// Runs the benchmark that `args` describe.
-pub fn run(args: &Args, workload: Kind) -> Result<(), Exit> {
+pub fn run(args: &Args, workload: Workload) -> Result<(), Exit> {
     // Everything that can be wrong is found before anything is changed or measured.
     let choice = Choice::new(args, workload, &Machine::probe())?;
     let files = args.output.open()?;
@@ -53,7 +53,7 @@ pub fn run(args: &Args, workload: Kind) -> Result<(), Exit> {
 }
 
 /// Checks the options as [`run`] does, on a machine like this one.
-pub fn check(args: &Args, workload: Kind) -> Result<(), Exit> {
+pub fn check(args: &Args, workload: Workload) -> Result<(), Exit> {
     static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::probe);
     let choice = Choice::new(args, workload, &MACHINE)?;
     choice.load.threads(MACHINE.cpus, most_threads()).map(drop)

@@ -1,24 +1,12 @@
-//! Which workload, and what may be set about it.
+//! The options that set something about a workload.
 
 use clap::ValueEnum;
 
 use overlock_bench::workload::spec::{LONGEST_SECTION, MANY};
-use overlock_bench::workload::{Workload, build, condvar};
+use overlock_bench::workload::{Workload, condvar};
 
 use crate::exit::Exit;
 use crate::number::{number, whole};
-
-/// The workload and its own options.
-#[derive(Debug, clap::Args)]
-#[group(skip)]
-pub struct Args {
-    /// The workload
-    #[arg(value_enum, default_value_t = Kind::Micro)]
-    pub workload: Kind,
-
-    #[command(flatten)]
-    pub options: Options,
-}
 
 /// The parameters of a workload.
 #[derive(Debug, clap::Args)]
@@ -56,28 +44,6 @@ pub struct Options {
     pub pattern: Option<Pattern>,
 }
 
-/// The workloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// Lock, critical section, unlock, non-critical section, over and over
-    Micro,
-    /// Semaphore arrays, each under its own lock
-    Semop,
-    /// A network queue: a busy lock in front of a root lock, one dequeuer at a time
-    Qdisc,
-    /// A compile farm: fixed work, mostly private, with many short critical sections
-    Build,
-    /// A file server: a tree of directories, each under its own mutex, with short sections and long
-    /// ones
-    Fserver,
-    /// A small record under a reader-writer lock
-    Rw,
-    /// Reader-writer locks, every thread reading and writing in turn
-    Rwsem,
-    /// Condition variables: threads that wait for each other
-    Condvar,
-}
-
 /// The pattern of waits in the workload `condvar`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
@@ -89,81 +55,75 @@ pub enum Pattern {
     Broadcast,
 }
 
-impl Args {
-    /// The workload that they ask for, of the subcommand of that name.
-    #[cfg(feature = "sim")]
-    pub fn workload(&self, command: &str) -> Result<Workload, Exit> {
-        self.options.workload(self.workload, command)
-    }
-}
-
 impl Options {
     /// That workload with what they set about it, for the subcommand of that name.
-    pub fn workload(&self, kind: Kind, command: &str) -> Result<Workload, Exit> {
-        self.fit(kind, command)?;
-        let section = |option, text: &Option<String>, default| match text {
-            Some(text) => number(option, text, 0.0, LONGEST_SECTION, "nanoseconds"),
-            None => Ok(default),
+    pub fn change(&self, mut workload: Workload, command: &str) -> Result<Workload, Exit> {
+        self.fit(&workload, command)?;
+        let section = |option, text: &Option<String>, place: &mut f64| {
+            if let Some(text) = text {
+                *place = number(option, text, 0.0, LONGEST_SECTION, "nanoseconds")?;
+            }
+            Ok(())
         };
-        let many = |option, text: &Option<String>, default| match text {
-            Some(text) => whole(option, text, 1, MANY),
-            None => Ok(default),
+        let many = |option, text: &Option<String>, place: &mut usize| {
+            if let Some(text) = text {
+                *place = whole(option, text, 1, MANY)?;
+            }
+            Ok(())
         };
-        Ok(match kind {
-            Kind::Micro => Workload::Micro {
-                cs: section("--cs", &self.cs, 0.0)?,
-                ncs: section("--ncs", &self.ncs, 0.0)?,
+        match &mut workload {
+            Workload::Micro { cs, ncs } | Workload::Build { cs, ncs } => {
+                section("--cs", &self.cs, cs)?;
+                section("--ncs", &self.ncs, ncs)?;
+            }
+            Workload::Semop { arrays } => many("--arrays", &self.arrays, arrays)?,
+            Workload::Rw {
+                cs,
+                ncs,
+                reads,
+                records,
+            } => {
+                section("--cs", &self.cs, cs)?;
+                section("--ncs", &self.ncs, ncs)?;
+                if let Some(text) = &self.reads {
+                    *reads = number("--reads", text, 0.0, 100.0, "a percentage of operations")?;
+                }
+                if self.hot {
+                    *records = 1;
+                }
+                many("--records", &self.records, records)?;
+            }
+            Workload::Condvar { pattern } => match self.pattern {
+                None => {}
+                Some(Pattern::Queue) => *pattern = condvar::Pattern::Queue,
+                Some(Pattern::PingPong) => *pattern = condvar::Pattern::PingPong,
+                Some(Pattern::Broadcast) => *pattern = condvar::Pattern::Broadcast,
             },
-            Kind::Semop => Workload::Semop {
-                arrays: many("--arrays", &self.arrays, 4)?,
-            },
-            Kind::Qdisc => Workload::Qdisc,
-            Kind::Build => Workload::Build {
-                cs: section("--cs", &self.cs, build::VISIT_NS)?,
-                ncs: section("--ncs", &self.ncs, build::PRIVATE_NS)?,
-            },
-            Kind::Fserver => Workload::Fserver,
-            Kind::Rw => Workload::Rw {
-                cs: section("--cs", &self.cs, 0.0)?,
-                ncs: section("--ncs", &self.ncs, 0.0)?,
-                reads: self.reads.as_deref().map_or(Ok(90.0), |text| {
-                    number("--reads", text, 0.0, 100.0, "a percentage of operations")
-                })?,
-                records: many("--records", &self.records, 1)?,
-            },
-            Kind::Rwsem => Workload::Rwsem,
-            Kind::Condvar => Workload::Condvar {
-                pattern: match self.pattern {
-                    None | Some(Pattern::Queue) => condvar::Pattern::Queue,
-                    Some(Pattern::PingPong) => condvar::Pattern::PingPong,
-                    Some(Pattern::Broadcast) => condvar::Pattern::Broadcast,
-                },
-            },
-        })
+            Workload::Qdisc | Workload::Fserver | Workload::Rwsem => {}
+        }
+        Ok(workload)
     }
 
     /// Options that only some workloads have must not be given to another.
-    fn fit(&self, kind: Kind, command: &str) -> Result<(), Exit> {
-        let sections = &[Kind::Micro, Kind::Build, Kind::Rw];
-        let options: [(&str, bool, &[Kind]); 7] = [
-            ("--cs", self.cs.is_some(), sections),
-            ("--ncs", self.ncs.is_some(), sections),
-            ("--arrays", self.arrays.is_some(), &[Kind::Semop]),
-            ("--reads", self.reads.is_some(), &[Kind::Rw]),
-            ("--hot", self.hot, &[Kind::Rw]),
-            ("--records", self.records.is_some(), &[Kind::Rw]),
-            ("--pattern", self.pattern.is_some(), &[Kind::Condvar]),
+    fn fit(&self, workload: &Workload, command: &str) -> Result<(), Exit> {
+        let options = [
+            ("--cs", self.cs.is_some(), "cs"),
+            ("--ncs", self.ncs.is_some(), "ncs"),
+            ("--arrays", self.arrays.is_some(), "arrays"),
+            ("--reads", self.reads.is_some(), "reads"),
+            ("--hot", self.hot, "records"),
+            ("--records", self.records.is_some(), "records"),
+            ("--pattern", self.pattern.is_some(), "pattern"),
         ];
-        let Some((option, _, owners)) = options
+        let Some((option, _, key)) = options
             .into_iter()
-            .find(|(_, given, owners)| *given && !owners.contains(&kind))
+            .find(|(_, given, key)| *given && !workload.has(key))
         else {
             return Ok(());
         };
+        let owners = Workload::ALL.into_iter().filter(|owner| owner.has(key));
         let names: Vec<String> = owners
-            .iter()
-            .filter_map(ValueEnum::to_possible_value)
-            .map(|owner| format!("`{command} {}`", owner.get_name()))
+            .map(|owner| format!("`{command} {}`", owner.name()))
             .collect();
         let names = match &names[..] {
             [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
@@ -177,40 +137,36 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn workload(words: &[&str]) -> Workload {
+    fn options(words: &[&str]) -> Options {
         use clap::Parser;
         #[derive(Debug, Parser)]
         struct Line {
             #[command(flatten)]
-            args: Args,
+            options: Options,
         }
         let line = ["overlock"].iter().chain(words);
-        Line::try_parse_from(line)
-            .unwrap()
-            .args
-            .workload("sim")
-            .unwrap()
+        Line::try_parse_from(line).unwrap().options
     }
 
     #[test]
-    fn every_workload_has_its_name_and_its_defaults() {
-        let all: Vec<Workload> = Kind::value_variants()
-            .iter()
-            .map(|kind| {
-                let name = kind.to_possible_value().unwrap();
-                let workload = workload(&[name.get_name()]);
-                assert_eq!(workload.name(), name.get_name());
-                workload
-            })
-            .collect();
-        assert_eq!(all, Workload::ALL);
+    fn options_change_what_they_name_alone() {
+        for workload in Workload::ALL {
+            let same = options(&[]).change(workload, "bench").unwrap();
+            assert_eq!(same, workload);
+        }
+        let rw = options(&["--ncs=5", "--reads=1", "--records=7"]);
+        let rw = rw.change(Workload::named("rw").unwrap(), "bench").unwrap();
+        assert_eq!(rw.to_string(), "rw:ncs=5ns:reads=1:records=7");
+        let hot = options(&["--hot"]).change(rw, "bench").unwrap();
+        assert_eq!(hot.to_string(), "rw:ncs=5ns:reads=1");
     }
 
     #[test]
     fn every_pattern_has_its_name() {
         for pattern in condvar::Pattern::ALL {
-            let words = ["condvar", "--pattern", pattern.name()];
-            assert_eq!(workload(&words), Workload::Condvar { pattern });
+            let words = ["--pattern", pattern.name()];
+            let workload = options(&words).change(Workload::named("condvar").unwrap(), "bench");
+            assert_eq!(workload.unwrap(), Workload::Condvar { pattern });
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::Machine as Shown;
 use overlock_bench::settings::Simulation;
+use overlock_bench::workload::Workload;
 use overlock_bench::world::here;
 use overlock_bench::world::sim::Simulated;
 use overlock_sim::host::Host;
@@ -89,25 +90,27 @@ impl Args {
     }
 }
 
-/// The machine or host of a name, a name with changed keys, or a file.
+/// The machine, host or workload of a name, a name with changed keys, or a file.
 pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Exit> {
     spec::read(text, bases).map_err(|error| Exit::usage(error.to_string()))
 }
 
-/// A machine or a host as a file in TOML.
+/// A machine, a host or a workload as a file in TOML.
 pub fn show(text: &str) -> Result<String, Exit> {
     let name = text.split(':').next().unwrap_or_default();
     let shown = if Machine::preset(name).is_some() {
         Machine::named(text).map(|machine| spec::toml(&machine))
     } else if Host::preset(name).is_some() {
         Host::named(text).map(|host| spec::toml(&host))
+    } else if Workload::named(name).is_some() {
+        text.parse().map(|workload: Workload| spec::toml(&workload))
     } else {
         let machines = PRESETS.iter().map(Spec::name);
-        let names: Vec<&str> = machines
-            .chain(Host::PRESETS.iter().map(Spec::name))
-            .collect();
+        let hosts = Host::PRESETS.iter().map(Spec::name);
+        let workloads = Workload::ALL.iter().map(Workload::name);
+        let names: Vec<&str> = machines.chain(hosts).chain(workloads).collect();
         return Err(Exit::usage(format!(
-            "--show {name}: unknown machine or host; they are {}",
+            "--show {name}: unknown machine, host or workload; they are {}",
             names.join(", ")
         )));
     };

@@ -1,13 +1,14 @@
 //! `overlock sim merge`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use clap::ValueEnum;
 use overlock_study::sweep::merge::{Merged, merge};
-use overlock_study::sweep::{Part, csv, table};
+use overlock_study::sweep::{Part, csv, markdown, svg, table};
 
 use super::sweep::{refused, verdict};
 use crate::exit::Exit;
-use crate::files::{name, open};
+use crate::files::{distinct, name, open};
 use crate::terminal::{print_beside, width};
 
 /// So many of the simulations that are missing are named.
@@ -32,29 +33,66 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
+    /// Write a picture: a chart for each machine and load, with a line for each lock
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// The figure that the picture shows
+    #[arg(long, value_enum, default_value_t = Figure::Operations, requires = "svg")]
+    figure: Figure,
+
+    /// Print the locks against each other, in Markdown, in place of the tables
+    #[arg(long)]
+    markdown: bool,
+
     /// Print neither tables nor what is missing
     #[arg(long, short)]
     quiet: bool,
 }
 
+/// The figure of a picture.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Figure {
+    /// Operations, over those of the best lock
+    Operations,
+    /// Jain's index of fairness
+    Jain,
+    /// The longest wait
+    Longest,
+    /// CPU time of an operation, over the least
+    Cpu,
+}
+
+impl From<Figure> for svg::Figure {
+    fn from(figure: Figure) -> Self {
+        match figure {
+            Figure::Operations => Self::Operations,
+            Figure::Jain => Self::Jain,
+            Figure::Longest => Self::Longest,
+            Figure::Cpu => Self::Cpu,
+        }
+    }
+}
+
 /// Joins the parts that `args` name.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let merged = read(args)?;
-    if let (Some(out), Some(csv)) = (&args.out, &args.csv)
-        && out == csv
-    {
-        return Err(Exit::usage(format!("--out and --csv name {}", name(out))));
-    }
+    let files = [&args.out, &args.csv, &args.svg].map(Option::as_deref);
+    let stdout = distinct("--out, --csv and --svg", &files)?;
     let out = open("--out", args.out.as_deref())?;
     let csv = open("--csv", args.csv.as_deref())?;
+    let svg = open("--svg", args.svg.as_deref())?;
     if let Some(out) = out {
         out.write(|out| merged.write(out))?;
     }
     if let Some(csv) = csv {
         csv.write(|out| csv::write(out, &merged.lines))?;
     }
+    if let Some(svg) = svg {
+        svg.write(|out| svg::write(out, &merged, args.figure.into()))?;
+    }
     if !args.quiet {
-        show(args, &merged)?;
+        show(args, &merged, stdout)?;
     }
     if !merged.missing.is_empty() {
         let all = merged.lines.len() + merged.missing.len();
@@ -80,10 +118,12 @@ fn read(args: &Args) -> Result<Merged, Exit> {
         .ok_or_else(|| Exit::usage("no part has any results"))
 }
 
-fn show(args: &Args, merged: &Merged) -> Result<(), Exit> {
-    let text = table::render(&merged.lines, width());
-    let mut files = [&args.out, &args.csv].into_iter().flatten();
-    print_beside(files.any(|path| path == Path::new("-")), &text)?;
+fn show(args: &Args, merged: &Merged, stdout: bool) -> Result<(), Exit> {
+    let text = match args.markdown {
+        true => markdown::render(merged),
+        false => table::render(&merged.lines, width()),
+    };
+    print_beside(stdout, &text)?;
     if merged.duplicates > 0 {
         let duplicates = merged.duplicates;
         eprintln!("overlock: {duplicates} results were there more than once");
@@ -101,5 +141,7 @@ const EXAMPLES: &str = "\
 Examples:
   overlock sim merge sweep.jsonl                     the tables of a sweep
   overlock sim merge part*.jsonl --out all.jsonl --csv all.csv
+  overlock sim merge sweep.jsonl --markdown --svg sweep.svg
+  overlock sim merge sweep.jsonl --svg cpu.svg --figure cpu
 
 Exit codes: 0 all is there, 1 a lock failed or results are missing, 2 bad use or contradictions.";

@@ -7,7 +7,7 @@ use std::thread;
 
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
-use overlock_study::reproduce::{Options, TABLES, Table, markdown, svg, text};
+use overlock_study::reproduce::{Failure, Options, TABLES, Table, markdown, svg, text};
 
 use crate::exit::Exit;
 use crate::measure::ending;
@@ -75,40 +75,56 @@ struct Choice {
 
 impl Choice {
     fn new(args: &Args) -> Result<Self, Exit> {
-        let mut tables: Vec<&'static Table> = Vec::new();
-        for name in &args.tables {
-            match (name.as_str(), Table::named(name)) {
-                ("all", _) => tables.extend(TABLES),
-                (_, Some(table)) => tables.push(table),
-                _ => {
-                    let names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
-                    return Err(Exit::usage(format!(
-                        "unknown table '{name}'; the tables are {}, and all",
-                        names.join(", ")
-                    )));
-                }
-            }
-        }
-        let jobs = match &args.jobs {
-            Some(text) => whole("--jobs", text, 1, 1024)?,
-            None => thread::available_parallelism().map_or(1, |count| count.get()),
-        };
         Ok(Self {
-            tables,
+            tables: tables(&args.tables)?,
             options: Options {
-                length: number(
-                    "--length",
-                    &args.length,
-                    1e-3,
-                    1e3,
-                    "times the normal length",
-                )?,
+                length: length(&args.length)?,
                 seed: whole("--seed", &args.seed, 0, usize::MAX)? as u64,
                 seeds: whole("--seeds", &args.seeds, 1, 1000)?,
-                jobs,
+                jobs: jobs(args.jobs.as_deref())?,
                 interrupt: Arc::new(Interrupt::default()),
             },
         })
+    }
+}
+
+/// The tables of these names.
+pub fn tables(names: &[String]) -> Result<Vec<&'static Table>, Exit> {
+    let mut tables: Vec<&'static Table> = Vec::new();
+    for name in names {
+        match (name.as_str(), Table::named(name)) {
+            ("all", _) => tables.extend(TABLES),
+            (_, Some(table)) => tables.push(table),
+            _ => {
+                let names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
+                return Err(Exit::usage(format!(
+                    "unknown table '{name}'; the tables are {}, and all",
+                    names.join(", ")
+                )));
+            }
+        }
+    }
+    Ok(tables)
+}
+
+/// How many times as long as is normal.
+pub fn length(text: &str) -> Result<f64, Exit> {
+    number("--length", text, 1e-3, 1e3, "times the normal length")
+}
+
+/// How many simulations run at a time.
+pub fn jobs(text: Option<&str>) -> Result<usize, Exit> {
+    match text {
+        Some(text) => whole("--jobs", text, 1, 1024),
+        None => Ok(thread::available_parallelism().map_or(1, |count| count.get())),
+    }
+}
+
+/// The exit after a simulation that has failed.
+pub fn failed(failure: Failure) -> Exit {
+    match failure.error {
+        Error::Interrupted => Exit::Interrupted,
+        error => Exit::Failed(format!("{}: {error}", failure.case)),
     }
 }
 
@@ -136,10 +152,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         });
         let reproduction = reproduction.map_err(|failure| {
             progress.finish();
-            match failure.error {
-                Error::Interrupted => Exit::Interrupted,
-                error => Exit::Failed(format!("{}: {error}", failure.case)),
-            }
+            failed(failure)
         })?;
         if !silent {
             let text = match args.markdown {

@@ -14,11 +14,12 @@ use overlock_bench::workload::Workload;
 use overlock_bench::world::sim::Simulated;
 
 use super::machine::{self, MOST_VCPUS, Place};
+use super::workload;
 use crate::exit::Exit;
 use crate::measure::load::Load;
 use crate::measure::progress::Progress;
 use crate::measure::results;
-use crate::measure::{self, ending, workload};
+use crate::measure::{self, ending};
 use crate::number::{number, whole};
 use crate::terminal::print;
 
@@ -46,7 +47,7 @@ pub struct Args {
     #[arg(long)]
     pub list: bool,
 
-    /// Print a machine or a host as a file in TOML, with what its keys are, and exit
+    /// Print a machine, a host or a workload as a file in TOML, with what its keys are, and exit
     #[arg(long, value_name = "NAME", conflicts_with = "list")]
     pub show: Option<String>,
 

@@ -1,6 +1,7 @@
 //! `overlock sim sweep`
 
 use std::path::PathBuf;
+use std::slice;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
@@ -11,7 +12,7 @@ use overlock_sim::spec::Bases;
 use overlock_study::sweep::grid::MOST_POINTS;
 use overlock_study::sweep::merge::failures;
 use overlock_study::sweep::run::{left, run as simulated};
-use overlock_study::sweep::{Error, Grid, Key, Line, Point, Shard, Store, simulate};
+use overlock_study::sweep::{Error, Grid, Key, Line, Load, Point, Shard, Store, simulate};
 
 use super::build;
 use super::machine::{self, MOST_VCPUS};
@@ -60,12 +61,12 @@ pub struct Args {
     )]
     locks: Vec<String>,
 
-    /// Numbers of vCPUs; 1..4 is 1, 2, 3 and 4
+    /// Numbers of vCPUs; 1..4 is 1, 2, 3 and 4, and 0.5x is a vCPU for two CPUs of the machine
     #[arg(long, value_delimiter = ',', value_name = "N,…", required = true)]
     vcpus: Vec<String>,
 
-    /// The workloads with their parameters: micro:cs=95:ncs=100, semop:arrays=4,
-    /// rw:reads=99:records=1
+    /// The workloads, as that of `sim`: names, names with changed keys (micro:cs=95:ncs=1us), and
+    /// files
     #[arg(
         long,
         value_delimiter = ',',
@@ -115,18 +116,17 @@ struct Choice {
 
 impl Choice {
     fn new(args: &Args) -> Result<Self, Exit> {
-        let workloads = all(&args.workloads, |text| {
-            Workload::from_str(text).map_err(|error| Exit::usage(format!("--workloads: {error}")))
-        })?;
+        let workloads: Vec<Workload> =
+            all(&args.workloads, |text| machine::read(text, &Bases::none()))?;
         // clap sees to it that no list is empty.
         let locks = locks(&workloads[0], &args.locks)?;
         let grid = Grid {
             // No `this-machine`: what it is differs from one measurement to the next.
             machines: all(&args.machines, |text| machine::read(text, &Bases::none()))?,
             hosts: all(&args.hosts, |text| machine::read(text, &Bases::none()))?,
-            others: vcpus("--others", &args.others, 0)?,
+            others: vcpus("--others", &args.others, 0)?.collect(),
             workloads,
-            vcpus: vcpus("--vcpus", &args.vcpus, 1)?,
+            vcpus: loads(&args.vcpus)?,
             locks,
             seeds: numbers("--seeds", &args.seeds, 0, u64::MAX)?,
             round: seconds(&args.seconds)?,
@@ -177,9 +177,24 @@ fn numbers(option: &str, words: &[String], least: u64, most: u64) -> Result<Vec<
     Ok(numbers)
 }
 
-fn vcpus(option: &str, words: &[String], least: u64) -> Result<Vec<usize>, Exit> {
+fn vcpus(option: &str, words: &[String], least: u64) -> Result<impl Iterator<Item = usize>, Exit> {
     let numbers = numbers(option, words, least, MOST_VCPUS.0 as u64)?;
-    Ok(numbers.into_iter().map(|number| number as usize).collect())
+    Ok(numbers.into_iter().map(|number| number as usize))
+}
+
+/// Numbers of vCPUs, ranges of them, and levels of overcommit.
+fn loads(words: &[String]) -> Result<Vec<Load>, Exit> {
+    let mut loads = Vec::new();
+    for word in words {
+        if word.trim().ends_with(['x', 'X']) {
+            let load = word.parse();
+            loads.push(load.map_err(|error| Exit::usage(format!("--vcpus {word}: {error}")))?);
+        } else {
+            let numbers = vcpus("--vcpus", slice::from_ref(word), 1)?;
+            loads.extend(numbers.map(Load::Vcpus));
+        }
+    }
+    Ok(loads)
 }
 
 /// Runs the simulations that `args` describe, as far as they have not been run.
@@ -256,6 +271,7 @@ Examples:
   overlock sim sweep --vcpus 36,72,108 --out sweep.jsonl
   overlock sim sweep --locks queued,hybrid --workloads micro:cs=95,micro:ncs=330,build --vcpus 72 --out sweep.jsonl
   overlock sim sweep --machines barcelona,westmere-ex:cores=20 --hosts kvm,threads --vcpus 16..32 --seeds 7 --out sweep.jsonl
+  overlock sim sweep --machines graviton3,graviton4 --hosts threads --vcpus 0.25x,1x,4x --out sweep.jsonl
   overlock sim sweep --vcpus 36,72,108 --shard 3/16 --out part3.jsonl    the third of sixteen machines
 
 Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";

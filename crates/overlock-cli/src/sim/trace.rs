@@ -12,10 +12,11 @@ use overlock_bench::workload::Workload;
 
 use super::machine::{self, MOST_VCPUS, Place};
 use super::run::{locks, seconds};
+use super::workload;
 use crate::exit::Exit;
 use crate::files::{Promised, name};
 use crate::measure::progress::Progress;
-use crate::measure::{self, ending, workload};
+use crate::measure::{self, ending};
 use crate::number::whole;
 
 /// Write a timeline of one lock on a simulated machine, for ui.perfetto.dev or chrome://tracing

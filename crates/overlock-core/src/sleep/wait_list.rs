@@ -131,7 +131,7 @@ pub(crate) fn signal<P: Platform>(id: NodeId, state: u32) {
 
 /// Records the time of a signal, for the statistics.
 pub(crate) fn stamp<P: Platform>(node: &Node<P>) {
-    if cfg!(feature = "stat") {
+    if stat::is_on() {
         node.kicked_at.store(P::now().as_nanos() as usize, Relaxed);
     }
 }
@@ -327,11 +327,14 @@ impl<P: Platform> Waiter<P> {
         };
         end.step().taken::<P>();
         drop(token);
-        if cfg!(feature = "stat") && matches!(end, End::Signalled(_)) {
-            let kicked = node.kicked_at.load(Relaxed);
-            let now = P::now().as_nanos() as usize;
-            stat::record::<P>(Latency::PvLatencyWake, now.wrapping_sub(kicked) as u64);
-            stat::count::<P>(Event::PvKickWake);
+        if stat::is_on() && matches!(end, End::Signalled(_)) {
+            let kicked = node.kicked_at.swap(0, Relaxed);
+            // Counting may have begun since the signal.
+            if kicked != 0 {
+                let now = P::now().as_nanos() as usize;
+                stat::record::<P>(Latency::PvLatencyWake, now.wrapping_sub(kicked) as u64);
+                stat::count::<P>(Event::PvKickWake);
+            }
         }
         end
     }

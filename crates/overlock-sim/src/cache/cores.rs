@@ -8,7 +8,7 @@ const BITS: usize = u64::BITS as usize;
 
 /// A set of cores: a bit for each. Its size does not depend on the machine, but its operations read
 /// only the words that they need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cores([u64; MOST_CORES / BITS]);
 
 impl Cores {

@@ -2,6 +2,7 @@
 
 use super::Access;
 use super::cores::Cores;
+use super::queue::Queue;
 use crate::machine::Place;
 use crate::time::Time;
 
@@ -17,8 +18,6 @@ pub(super) struct Request {
     pub requested_at: Time,
     /// The length of the core's way to the line, relative to the mean.
     pub way: f64,
-    /// When it arrives at the line's home, unless that changes.
-    pub arrives: Time,
 }
 
 /// The copies of a line.
@@ -41,7 +40,7 @@ pub(super) struct Line {
     pub since: Time,
     /// When the next request may be served.
     pub free: Time,
-    pub queue: Vec<Request>,
+    pub queue: Queue,
     /// The request that is being served, when the line leaves its home, and how long it travels.
     pub leaving: Option<(Request, Time, Time)>,
     /// When the queue is served next, if that is scheduled.
@@ -66,7 +65,7 @@ impl Line {
             home: Place::default(),
             since: Time::ZERO,
             free: Time::ZERO,
-            queue: Vec::new(),
+            queue: Queue::default(),
             leaving: None,
             planned: None,
             arrival: Time::ZERO,
@@ -75,6 +74,17 @@ impl Line {
             watchers: Vec::new(),
             changes: 0,
         }
+    }
+}
+
+impl Line {
+    /// The queue has to be served at the time `at`. Returns whether that is not planned yet.
+    pub fn plans(&mut self, now: Time, at: Time) -> bool {
+        let known = self
+            .planned
+            .filter(|&planned| now < planned && planned <= at);
+        self.planned = known.or(Some(at));
+        known.is_none()
     }
 }
 

@@ -8,16 +8,17 @@ use super::{Access, Cache};
 use crate::machine::Place;
 use crate::time::Time;
 
-/// The shares of a transfer's cost until the request is at the line's home, and from there until
-/// the owner is notified. The rest is for the data.
-const REQUEST: f64 = 1.0 / 3.0;
-const SNOOP: f64 = 0.25;
+/// A transfer to a core that lacks the right for its access.
+enum Transfer {
+    /// It takes this long.
+    Whole(Time),
+    /// The last-level cache of a reader answers, and goes on to the next one.
+    Pipelined,
+}
 
-/// The parts of a transfer.
+/// The parts of a transfer, once the request is at the line's home.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Path {
-    /// From the requester to the line's home.
-    pub request: Time,
     /// From there to the owner or sharers, which may use the line until then.
     pub snoop: Time,
     /// From there to the requester.
@@ -26,30 +27,88 @@ pub(super) struct Path {
     pub pipelined: bool,
 }
 
+/// The way of a request to the line's home, for all requests from a place that only read, or that
+/// all do not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leg {
+    place: Place,
+    reads: bool,
+    /// Whether the home's last-level cache is that of the place.
+    near: bool,
+    /// The mean length.
+    length: Time,
+}
+
 impl Cache {
     /// Returns when a request arrives at the line's home. One from beyond the home's last-level
     /// cache follows the line when it moves.
     pub(super) fn arrival(&self, line: usize, request: &Request) -> Time {
+        self.arrival_by(line, request, &mut None)
+    }
+
+    /// The same. `leg` is that of the request before, if any, of the same line.
+    pub(super) fn arrival_by(&self, line: usize, request: &Request, leg: &mut Option<Leg>) -> Time {
         let state = &self.lines[line];
         if self.has(line, request.core, request.access) {
             return request.requested_at.max(state.arrival);
         }
-        let near = match &state.copies {
-            Copies::None => true,
-            Copies::Owned(_) => self.machine.share_cache(state.home, request.place),
-            Copies::Shared(cores) => cores.meets(self.machine.sharing(request.place)),
-        };
-        let begins = if near {
+        let (place, reads) = (request.place, request.access == Access::Read);
+        // All copies but that of the own core have to be invalidated: its number matters.
+        let known = leg.filter(|leg| {
+            (leg.place, leg.reads) == (place, reads)
+                && (reads || !matches!(state.copies, Copies::Shared(_)))
+        });
+        let known = known.unwrap_or_else(|| self.leg(line, request));
+        *leg = Some(known);
+        let begins = if known.near {
             request.requested_at
         } else {
             request.requested_at.max(state.since)
         };
-        begins + self.ways(line, request).request
+        begins + known.length.scale(request.way)
+    }
+
+    fn leg(&self, line: usize, request: &Request) -> Leg {
+        let state = &self.lines[line];
+        let place = request.place;
+        let near = match &state.copies {
+            Copies::None => true,
+            Copies::Owned(_) => self.machine.share_cache(state.home, place),
+            Copies::Shared(cores) => cores.meets(self.machine.sharing(place)),
+        };
+        let length = match self.transfer(line, request) {
+            Transfer::Whole(time) => time.scale(self.machine.costs.request),
+            Transfer::Pipelined => self.machine.costs.shared.half(),
+        };
+        Leg {
+            place,
+            reads: request.access == Access::Read,
+            near,
+            length,
+        }
     }
 
     /// Returns the travel times of a request and its answer.
     pub(super) fn path(&mut self, line: usize, request: &Request) -> Path {
-        let path = self.ways(line, request);
+        let path = if self.has(line, request.core, request.access) {
+            // The line was on its way to this core already.
+            Path::default()
+        } else {
+            let way = request.way;
+            let costs = &self.machine.costs;
+            match self.transfer(line, request) {
+                Transfer::Whole(time) => Path {
+                    snoop: time.scale(costs.snoop),
+                    data: time.scale(1.0 - costs.request - costs.snoop).scale(way),
+                    pipelined: false,
+                },
+                Transfer::Pipelined => Path {
+                    snoop: Time::ZERO,
+                    data: self.machine.costs.shared.half().scale(way),
+                    pipelined: true,
+                },
+            }
+        };
         Path {
             snoop: self.vary(path.snoop),
             data: self.vary(path.data),
@@ -57,40 +116,20 @@ impl Cache {
         }
     }
 
-    /// The same without random variation.
-    fn ways(&self, line: usize, request: &Request) -> Path {
-        let place = request.place;
+    fn transfer(&self, line: usize, request: &Request) -> Transfer {
         let state = &self.lines[line];
-        let costs = &self.machine.costs;
-        if self.has(line, request.core, request.access) {
-            // The line was on its way to this core already.
-            return Path::default();
-        }
-        let way = request.way;
-        let whole = |time: Time| Path {
-            request: time.scale(REQUEST).scale(way),
-            snoop: time.scale(SNOOP),
-            data: time.scale(1.0 - REQUEST - SNOOP).scale(way),
-            pipelined: false,
-        };
-        match &state.copies {
-            Copies::None => whole(costs.memory),
-            Copies::Owned(_) => whole(self.machine.transfer(state.home, place)),
-            Copies::Shared(cores) if request.access == Access::Read => {
-                if self.machine.inclusive && cores.meets(self.machine.sharing(place)) {
-                    Path {
-                        request: costs.shared.half().scale(way),
-                        snoop: Time::ZERO,
-                        data: costs.shared.half().scale(way),
-                        pipelined: true,
-                    }
-                } else {
-                    whole(self.machine.transfer(state.home, place))
-                }
+        let place = request.place;
+        let machine = &self.machine;
+        Transfer::Whole(match &state.copies {
+            Copies::None => machine.costs.memory,
+            Copies::Shared(cores) if request.access != Access::Read => {
+                self.invalidation(cores, request.core, place)
             }
-            // All copies have to be invalidated, the most distant one, too.
-            Copies::Shared(cores) => whole(self.invalidation(cores, request.core, place)),
-        }
+            Copies::Shared(cores) if machine.inclusive && cores.meets(machine.sharing(place)) => {
+                return Transfer::Pipelined;
+            }
+            Copies::Shared(_) | Copies::Owned(_) => machine.transfer(state.home, place),
+        })
     }
 
     /// Returns the time to invalidate all copies of other cores than `core`, which is at `place`.

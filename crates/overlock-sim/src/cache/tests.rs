@@ -10,7 +10,6 @@ mod watch;
 use std::borrow::Cow;
 
 use super::*;
-use crate::engine::LOCKS_LINE;
 use crate::machine::{Costs, Level, Links, MOST_CORES};
 
 /// Four sockets at the corners of a square, of four cores each.
@@ -40,9 +39,13 @@ fn machine() -> Machine {
             jitter: 0.0,
             ring: 0.0,
             sibling: 1.0,
+            ..Costs::USUAL
         },
     }
 }
+
+/// When a locked instruction locks its line.
+const LOCKS_LINE: f64 = Costs::USUAL.locks_line;
 
 /// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,10 +7,6 @@ use crate::account::State;
 use crate::cache::{Access, Answer, Signal};
 use crate::time::Time;
 
-/// The share of a locked instruction before it locks its line: until then it waits for earlier
-/// instructions.
-pub(crate) const LOCKS_LINE: f64 = 0.6;
-
 impl Engine {
     pub fn core(&self, vcpu: usize) -> usize {
         self.machine.core_of(self.schedule.cpu(vcpu))
@@ -19,6 +15,11 @@ impl Engine {
     /// Begins an access. On [`Answer::Wait`] the fibre has to be suspended.
     pub fn access(&mut self, vcpu: usize, address: usize, access: Access) -> Answer {
         let line = self.cache.line(address);
+        self.access_line(vcpu, line, access)
+    }
+
+    /// The same, of a word on this line.
+    pub fn access_line(&mut self, vcpu: usize, line: usize, access: Access) -> Answer {
         let core = self.core(vcpu);
         self.vcpus[vcpu].line = line;
         if access == Access::Read && self.joins(vcpu, core, line) {
@@ -37,7 +38,8 @@ impl Engine {
     /// others, or `None` if the core has lost it.
     pub fn locks_line(&mut self, vcpu: usize) -> Option<Time> {
         let line = self.vcpus[vcpu].line;
-        let rest = self.machine.costs.locked.scale(1.0 - LOCKS_LINE);
+        let costs = &self.machine.costs;
+        let rest = costs.locked.scale(1.0 - costs.locks_line);
         let has = self.cache.has(line, self.core(vcpu), Access::Locked);
         has.then(|| {
             self.cache.keep(line, self.now + rest);
@@ -58,22 +60,26 @@ impl Engine {
         false
     }
 
+    /// An access of `vcpu` to its own stack has taken effect. Always returns false.
+    pub fn accessed_own(&mut self, vcpu: usize, address: usize, access: Access) -> bool {
+        // There is a line if another vCPU has looked at the word.
+        if let Some(line) = self.cache.known(address) {
+            self.vcpus[vcpu].line = line;
+            return self.accessed(vcpu, access);
+        }
+        self.vcpus[vcpu].changes_seen = 0;
+        false
+    }
+
     /// Returns how often the line of the last load of `vcpu` had been changed by then.
     pub fn changes_seen(&self, vcpu: usize) -> u64 {
         self.vcpus[vcpu].changes_seen
     }
 
-    /// Watches the line of `address`. If it has been changed since `changes` were counted, or has
-    /// left the core, `vcpu` polls again after one iteration. Returns whether the fibre has to be
-    /// suspended.
-    pub fn watch(
-        &mut self,
-        vcpu: usize,
-        address: usize,
-        changes: u64,
-        until: Option<Time>,
-    ) -> bool {
-        let line = self.cache.line(address);
+    /// Watches a line. If it has been changed since the last load of `vcpu`, or has left the core,
+    /// `vcpu` polls again after one iteration. Returns whether it has to wait for an event.
+    pub fn watch(&mut self, vcpu: usize, line: usize, until: Option<Time>) -> bool {
+        let changes = self.changes_seen(vcpu);
         let core = self.core(vcpu);
         let iteration = self.machine.costs.turn;
         if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {

@@ -24,9 +24,6 @@ use crate::account::State;
 use crate::cache::{Access, Answer};
 use crate::time::Time;
 
-/// Entries of a store buffer: those of the smallest among the documented ones.
-const ENTRIES: usize = 32;
-
 /// A store: which bits of a word it sets, and to what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Store {
@@ -100,7 +97,7 @@ impl Engine {
 
     /// The same if the buffer is full.
     pub fn make_room(&mut self, vcpu: usize) -> bool {
-        self.vcpus[vcpu].stores.entries.len() >= ENTRIES && self.drain(vcpu)
+        self.vcpus[vcpu].stores.entries.len() >= self.machine.costs.stores && self.drain(vcpu)
     }
 
     /// Begins a store. Returns how long it takes if it can take effect without the buffer.

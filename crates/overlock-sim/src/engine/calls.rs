@@ -4,7 +4,6 @@ use std::cell::Cell;
 
 use overlock_core::diagram::Transition;
 
-use super::access::LOCKS_LINE;
 use super::buffer::{Forward, Store};
 use super::state::Engine;
 use super::{current, fibre, with};
@@ -80,7 +79,7 @@ pub(crate) fn store(store: Store, effect: impl FnOnce()) {
     if fibre::is_on_stack(me, address) {
         // Rust may move it, or end it without a call: no store may be on its way to it.
         drain();
-        return access(address, Access::Write, effect);
+        return access_own(me, address, Access::Write, effect);
     }
     match with(|engine| engine.stores_at_once(me, address)) {
         Some(time) => {
@@ -165,10 +164,14 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     if access == Access::Locked {
         drain();
     }
+    if fibre::is_on_stack(me, address) {
+        return access_own(me, address, access, effect);
+    }
     loop {
         let (waits, hits) = with(|engine| match engine.access(me, address, access) {
             Answer::Hit(time) if access == Access::Locked => {
-                (engine.pass(me, time.scale(LOCKS_LINE), State::Memory), true)
+                let until = time.scale(engine.machine.costs.locks_line);
+                (engine.pass(me, until, State::Memory), true)
             }
             Answer::Hit(time) => (engine.pass(me, time, State::Memory), true),
             Answer::Wait => (true, false),
@@ -191,21 +194,21 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
     result
 }
 
+/// Accesses a word on the own stack, whose lines are always there: which words lie in one line
+/// depends on the compiler, so it must not matter.
+fn access_own<R>(me: usize, address: usize, access: Access, effect: impl FnOnce() -> R) -> R {
+    call(me, |engine| {
+        let takes = engine.cache.hits(access);
+        engine.pass(me, takes, State::Memory)
+    });
+    let result = effect();
+    call(me, |engine| engine.accessed_own(me, address, access));
+    result
+}
+
 /// Returns how often the line of the caller's last load had been changed when that took effect.
 pub(crate) fn looked() -> u64 {
     current().map_or(0, |me| with(|engine| engine.changes_seen(me)))
-}
-
-/// Spins until the word at `address` may have changed, since its line had been changed `changes`
-/// times, or until `until`.
-pub(crate) fn watch(address: usize, changes: u64, until: Option<Time>) {
-    let Some(me) = current() else {
-        panic!("outside of a simulation no vCPU changes the word")
-    };
-    call(me, |engine| engine.watch(me, address, changes, until));
-    while with(|engine| engine.sees_pause_exit(me)) {
-        pause_exit(me);
-    }
 }
 
 /// Spins for this many iterations.
@@ -221,12 +224,37 @@ pub(crate) fn pause(iterations: u32) {
 pub(crate) fn delay(mut left: Time) {
     let Some(me) = current() else { return };
     while left > Time::ZERO {
-        let part = with(|engine| left.min(engine.pauses(me).saturating_sub(engine.now)));
-        call(me, |engine| engine.pass(me, part, State::Spin));
-        with(|engine| engine.paused(me));
-        left = left - part;
+        left = left - pauses(me, left);
         if left > Time::ZERO {
             pause_exit(me);
+        }
+    }
+}
+
+/// Pauses for this long, or until the processor notices. Returns for how long.
+fn pauses(me: usize, longest: Time) -> Time {
+    let part = with(|engine| longest.min(engine.pauses(me).saturating_sub(engine.now)));
+    call(me, |engine| engine.pass(me, part, State::Spin));
+    with(|engine| engine.paused(me));
+    part
+}
+
+/// Spins until this many nanoseconds have passed, and ends with the iteration. Time without a CPU,
+/// or out of the guest, counts too.
+pub(crate) fn spin_for(nanos: u64) {
+    let Some(me) = current() else { return };
+    let turn = turn();
+    let end = Time::ns(now().as_ns() + nanos);
+    while now() < end {
+        let turns = (end - now()).as_ps().div_ceil(turn.as_ps().max(1));
+        let left = turn.times(turns);
+        with(|engine| engine.begins_turns(me, turn));
+        let part = pauses(me, left);
+        let whole = with(|engine| engine.ends_turns(me));
+        if whole && part < left {
+            pause_exit(me);
+            // The rest of the iteration.
+            delay(turn - Time::ps(part.as_ps() % turn.as_ps()));
         }
     }
 }

@@ -1,7 +1,6 @@
-//! Events and their queue.
+//! Events.
 
-use std::cmp::Ordering;
-
+use super::queue::Next;
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
 use crate::time::Time;
@@ -12,10 +11,9 @@ const EVENTS_PER_CHECK: u64 = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Resume the vCPU's fibre.
+    /// Resume the vCPU's fibre. The event of the vCPU as a source.
     Go {
         vcpu: usize,
-        stamp: u64,
     },
     /// Serve a line's queue.
     Serve {
@@ -27,10 +25,9 @@ pub(super) enum Event {
         core: usize,
         line: usize,
     },
-    /// A slice may be over.
+    /// A slice may be over. The event of the CPU as a source: these follow the vCPUs.
     Slice {
         cpu: usize,
-        stamp: u64,
     },
     /// Another vCPU wanted the CPU during the context switch to this one.
     Again {
@@ -57,77 +54,43 @@ pub(super) enum Event {
     },
 }
 
-/// A scheduled event. The earliest one is the greatest, for the heap.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Planned {
-    pub at: Time,
-    /// The order of events of the same time. No two events have the same number.
-    pub number: u64,
-    pub event: Event,
-}
-
-impl Planned {
-    /// The heap compares events most of the time that a simulation takes: two words without a
-    /// branch between them are compared fastest.
-    fn key(&self) -> u128 {
-        u128::from(self.at.as_ps()) << 64 | u128::from(self.number)
-    }
-}
-
-impl PartialEq for Planned {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Planned {}
-
-impl PartialOrd for Planned {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-
-    #[inline]
-    fn le(&self, other: &Self) -> bool {
-        self.key() >= other.key()
-    }
-
-    #[inline]
-    fn lt(&self, other: &Self) -> bool {
-        self.key() > other.key()
-    }
-
-    #[inline]
-    fn ge(&self, other: &Self) -> bool {
-        self.key() <= other.key()
-    }
-}
-
-impl Ord for Planned {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
-
 impl Engine {
     pub fn plan(&mut self, at: Time, event: Event) {
-        self.planned += 1;
-        self.events.push(Planned {
-            at: at.max(self.now),
-            number: self.planned,
-            event,
-        });
+        self.events.plan(at.max(self.now), event);
     }
 
     /// Schedules the resumption of `vcpu`, unless an earlier event intervenes.
     pub fn goes(&mut self, vcpu: usize, at: Time) {
-        let stamp = self.vcpus[vcpu].stamp;
-        self.plan(at, Event::Go { vcpu, stamp });
+        self.events.plan_of(vcpu, at.max(self.now));
+    }
+
+    /// `vcpu` does something else: its resumption is not due any more, nor the end of its sleep.
+    pub fn turns(&mut self, vcpu: usize) {
+        self.vcpus[vcpu].stamp += 1;
+        self.events.cancel(vcpu);
+    }
+
+    /// Schedules the end of the slice on a CPU, unless an earlier one is scheduled.
+    pub fn slice_ends(&mut self, cpu: usize, at: Time) {
+        self.events
+            .plan_of(self.vcpus.len() + cpu, at.max(self.now));
+    }
+
+    /// The slice on a CPU is over.
+    pub fn slice_ended(&mut self, cpu: usize) {
+        self.events.cancel(self.vcpus.len() + cpu);
     }
 
     /// Advances the clock to the next event. Returns `None` if no event can wake a vCPU.
     pub fn next(&mut self) -> Option<Event> {
-        let Planned { at, event, .. } = self.events.pop()?;
+        let (at, next) = self.events.pop()?;
+        let event = match next {
+            Next::Other(event) => event,
+            Next::Of(source) => match source.checked_sub(self.vcpus.len()) {
+                None => Event::Go { vcpu: source },
+                Some(cpu) => Event::Slice { cpu },
+            },
+        };
         self.now = at;
         self.handled += 1;
         if matches!(event, Event::Balance { .. } | Event::Chore { .. }) && self.all_sleep() {
@@ -163,16 +126,16 @@ impl Engine {
     /// Handles an event. Returns the vCPU whose fibre is to be resumed.
     pub fn handle(&mut self, event: Event) -> Option<usize> {
         match event {
-            Event::Go { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
+            Event::Go { vcpu } => {
                 self.resumes(vcpu);
-                return Some(vcpu);
+                return self.goes_on_spinning(vcpu).then_some(vcpu);
             }
             Event::Serve { line } => {
                 self.cache.serve(self.now, line);
                 self.answer();
             }
             Event::Owned { vcpu, core, line } => self.owned(vcpu, core, line),
-            Event::Slice { cpu, stamp } if self.slices[cpu].1 == stamp => self.slice(cpu),
+            Event::Slice { cpu } => self.slice(cpu),
             Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
             Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
                 self.wakes(vcpu, None);
@@ -182,7 +145,8 @@ impl Engine {
             }
             Event::Chore { cpu, length } => self.chore(cpu, length),
             Event::Balance { all } => self.balance(all),
-            _ => {}
+            // The sleep has ended before.
+            Event::Timeout { .. } | Event::PollEnd { .. } => {}
         }
         None
     }

@@ -9,10 +9,6 @@ use crate::schedule::Placed;
 use crate::time::Time;
 use crate::trace::What;
 
-/// The first polling time that is not zero. A host that polls in vain stops polling; one that would
-/// have succeeded with a longer poll doubles the time.
-const FIRST_POLL: Time = Time::us(10);
-
 impl Engine {
     /// Gives a free CPU to the next vCPU, if there is one.
     pub fn dispatch(&mut self, cpu: usize) {
@@ -21,7 +17,7 @@ impl Engine {
 
     /// The same, after the host has used the CPU for `busy`.
     fn dispatch_after(&mut self, cpu: usize, busy: Time) {
-        self.slices[cpu] = (None, self.slices[cpu].1 + 1);
+        self.slice_ended(cpu);
         let Some(pick) = self.schedule.pick(self.now, cpu) else {
             return;
         };
@@ -37,20 +33,12 @@ impl Engine {
 
     /// Schedules the end of the slice, after the queue of the CPU has changed.
     pub fn plan_slice(&mut self, cpu: usize) {
-        let Some(end) = self.schedule.slice_end(cpu) else {
-            return;
-        };
-        let (planned, stamp) = &mut self.slices[cpu];
-        if planned.is_none_or(|planned| planned > end) {
-            *planned = Some(end);
-            *stamp += 1;
-            let stamp = *stamp;
-            self.plan(end, Event::Slice { cpu, stamp });
+        if let Some(end) = self.schedule.slice_end(cpu) {
+            self.slice_ends(cpu, end);
         }
     }
 
     pub fn slice(&mut self, cpu: usize) {
-        self.slices[cpu].0 = None;
         match self.schedule.slice_end(cpu) {
             Some(end) if end <= self.now => self.reschedule(cpu),
             _ => self.plan_slice(cpu),
@@ -151,7 +139,7 @@ impl Engine {
         let poll = self.vcpus[vcpu].poll;
         let polls = poll > Time::ZERO && self.schedule.waiting(cpu) == 0;
         self.mark(vcpu, What::Sleeps);
-        self.vcpus[vcpu].stamp += 1;
+        self.turns(vcpu);
         if let Some(until) = until {
             let stamp = self.vcpus[vcpu].stamp;
             self.plan(until, Event::Timeout { vcpu, stamp });
@@ -225,7 +213,7 @@ impl Engine {
             }
         }
         self.learn_poll(vcpu, self.now - since);
-        self.vcpus[vcpu].stamp += 1;
+        self.turns(vcpu);
         if matches!(self.vcpus[vcpu].doing, Doing::Polled(_)) {
             self.mark(vcpu, What::On(self.schedule.cpu(vcpu)));
             return self.busy(vcpu, self.now + self.host.brief);
@@ -265,7 +253,7 @@ impl Engine {
         let most = self.host.poll;
         let poll = &mut self.vcpus[vcpu].poll;
         if slept > *poll && slept < most {
-            *poll = (*poll).max(FIRST_POLL.half()).times(2).min(most);
+            *poll = (*poll).max(self.host.first_poll.half()).times(2).min(most);
         } else if slept > most {
             *poll = Time::ZERO;
         }

@@ -1,13 +1,12 @@
 //! The state of a simulation, and the passing of its time.
 
-use std::collections::BinaryHeap;
-
 use overlock_core::diagram::{Diagram, Transition};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
-use super::events::{CHECK_INTERVAL, Event, Planned};
+use super::events::{CHECK_INTERVAL, Event};
+use super::queue::Queue;
 use super::vcpu::{Doing, Vcpu};
 use super::{Outcome, Setup};
 use crate::account::{Counts, State};
@@ -39,10 +38,7 @@ pub(super) struct Engine {
     pub sleepers: FxHashMap<usize, Vec<usize>>,
     pub boosted: usize,
     pub random: Random,
-    /// The scheduled slice event of each CPU, and the stamp of the valid one.
-    pub slices: Vec<(Option<Time>, u64)>,
-    pub events: BinaryHeap<Planned>,
-    pub planned: u64,
+    pub events: Queue<Event>,
     pub signals: Vec<Signal>,
     pub transitions: Vec<(&'static Diagram, Vec<u64>)>,
     pub trace: Option<Vec<Mark>>,
@@ -67,7 +63,7 @@ impl Engine {
             now: Time::ZERO,
             stop_after: setup.stop_after,
             random,
-            slices: vec![(None, 0); schedule.cpus()],
+            events: Queue::new(all + schedule.cpus()),
             schedule,
             cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..all).map(vcpu).collect(),
@@ -78,8 +74,6 @@ impl Engine {
             counts: Counts::default(),
             sleepers: FxHashMap::default(),
             boosted: 0,
-            events: BinaryHeap::new(),
-            planned: 0,
             signals: Vec::new(),
             transitions: Vec::new(),
             trace: setup.trace.then(Vec::new),
@@ -142,7 +136,7 @@ impl Engine {
     pub fn pass(&mut self, vcpu: usize, time: Time, state: State) -> bool {
         self.enter(vcpu, state);
         let until = self.now + time;
-        let next = self.events.peek().map(|planned| planned.at);
+        let next = self.events.peek();
         if until < self.next_check && next.is_none_or(|next| next > until) {
             self.now = until;
             return false;
@@ -195,6 +189,31 @@ impl Engine {
         }
     }
 
+    /// `vcpu` begins iterations of this length, and looks at the clock after each.
+    pub fn begins_turns(&mut self, vcpu: usize, turn: Time) {
+        self.vcpus[vcpu].turns = Some((self.now, turn));
+    }
+
+    /// Ends them. Returns whether no preemption has ended them before.
+    pub fn ends_turns(&mut self, vcpu: usize) -> bool {
+        self.vcpus[vcpu].turns.take().is_some()
+    }
+
+    /// `vcpu` is preempted while it is busy for another `left`. Returns how long it will be so once
+    /// it has a CPU: iterations that have not begun are void, since it looks at the clock first.
+    fn rest_of_turn(&mut self, vcpu: usize, left: Time) -> Time {
+        let turns = &mut self.vcpus[vcpu].turns;
+        let Some((since, turn)) = *turns else {
+            return left;
+        };
+        let spun = (self.now - since).as_ps();
+        let rest = spun.next_multiple_of(turn.as_ps()) - spun;
+        if Time::ps(rest) < left {
+            *turns = None;
+        }
+        left.min(Time::ps(rest))
+    }
+
     /// Whether the processor has noticed that `vcpu` spins. Returns true once.
     pub fn sees_pause_exit(&mut self, vcpu: usize) -> bool {
         std::mem::take(&mut self.vcpus[vcpu].spun_long)
@@ -210,7 +229,7 @@ impl Engine {
         self.enter(vcpu, State::Ended);
         let state = &mut self.vcpus[vcpu];
         state.doing = Doing::Ended;
-        state.stamp += 1;
+        self.turns(vcpu);
         self.left -= 1;
         self.last_end = self.now;
         self.stopped |= self.now > self.stop_after;
@@ -257,7 +276,7 @@ impl Engine {
         debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
         let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => Doing::Off {
-                left: until - self.now,
+                left: self.rest_of_turn(vcpu, until - self.now),
                 with: self.vcpus[vcpu].state,
             },
             Doing::Watch { line, .. } => {
@@ -270,9 +289,9 @@ impl Engine {
         self.enter(vcpu, State::Ready);
         let state = &mut self.vcpus[vcpu];
         state.doing = off;
-        state.stamp += 1;
         state.preempt_pending = false;
         state.preempted = true;
+        self.turns(vcpu);
     }
 
     pub fn transition(&mut self, transition: Transition) {

@@ -46,6 +46,7 @@ pub(super) fn machine(cores: usize, threads: usize) -> Machine {
             jitter: 0.0,
             ring: 0.0,
             sibling: 0.5,
+            ..Costs::USUAL
         },
     }
 }
@@ -75,6 +76,7 @@ pub(super) const HOST: Host = Host {
     wake_busy: Time::ns(2_900),
     awake: Time::us(50),
     poll: Time::ZERO,
+    first_poll: Time::us(10),
     chores: None,
     pause_exit: None,
     heavy_barrier: Time::ns(4_100),

@@ -1,6 +1,7 @@
 //! The state of a vCPU.
 
 use super::buffer::Stores;
+use super::spin::{Spin, Spun, Step};
 use crate::account::{Account, State};
 use crate::time::Time;
 
@@ -66,9 +67,15 @@ pub(super) struct Vcpu {
     /// length at which the processor notices such a loop.
     pub spins: Option<(Time, Time)>,
     pub window: Time,
+    /// Its iterations that end early if it is preempted: since when, and their length.
+    pub turns: Option<(Time, Time)>,
     /// Whether the processor has noticed it.
     pub spun_long: bool,
     pub stores: Stores,
+    /// Its wait, if the engine carries one out, how far that is, and why its fibre goes on then.
+    pub spin: Option<Spin>,
+    pub step: Step,
+    pub spun: Option<Spun>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
     pub changes_seen: u64,
@@ -102,8 +109,12 @@ impl Vcpu {
             preempt_pending: false,
             spins: None,
             window,
+            turns: None,
             spun_long: false,
             stores: Stores::default(),
+            spin: None,
+            step: Step::Watch,
+            spun: None,
             line: 0,
             changes_seen: 0,
             delay: Time::ZERO,

@@ -33,6 +33,7 @@ static KEYS: &[Key<Host>] = &[
     Key::new("wake_busy", "The same on a CPU that was busy, or has not gone to sleep yet", Kind::Time(SOME, LONG), |h| Some(&mut h.wake_busy)),
     Key::new("awake", "A CPU that is idle for this long goes to sleep", Kind::Time(NONE, LONG), |h| Some(&mut h.awake)),
     Key::new("poll", "The longest time for which the host polls before it gives up the CPU of a halted vCPU", Kind::Time(NONE, LONG), |h| Some(&mut h.poll)),
+    Key::new("first_poll", "The shortest such time that is not zero", Kind::Time(SOME, LONG), |h| Some(&mut h.first_poll)),
     Key::new("chores", "The host's own threads take a CPU from its vCPU from time to time", Kind::Flag, |h| Some(&mut h.chores)),
     Key::new("chores_every", "Their mean interval on each CPU", Kind::Time(TICK, LONGEST), |h: &mut Host| Some(&mut h.chores.as_mut()?.every)).of("chores"),
     Key::new("chores_length", "Their mean length", Kind::Time(SOME, LONG), |h: &mut Host| Some(&mut h.chores.as_mut()?.length)).of("chores"),
@@ -83,7 +84,7 @@ impl Spec for Host {
 }
 
 impl Field for Option<Chores> {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Flag(self.is_some())
     }
 
@@ -93,7 +94,7 @@ impl Field for Option<Chores> {
 }
 
 impl Field for Option<PauseExit> {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Flag(self.is_some())
     }
 
@@ -103,7 +104,7 @@ impl Field for Option<PauseExit> {
 }
 
 impl Field for Option<Time> {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Flag(self.is_some())
     }
 

@@ -8,6 +8,8 @@ const MOST: u64 = MOST_CORES as u64;
 const SOME: Time = Time::ps(100);
 const LONG: Time = Time::us(10);
 const NONE: Time = Time::ZERO;
+/// The data of a transfer takes the rest of it, which is some time.
+const MOST_UNTIL_DATA: f64 = 0.9;
 
 #[rustfmt::skip]
 static KEYS: &[Key<Machine>] = &[
@@ -29,6 +31,10 @@ static KEYS: &[Key<Machine>] = &[
     Key::new("gap", "Between two readers that one cache serves one after the other", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.gap)),
     Key::new("memory", "A line that no cache has", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.memory)),
     Key::new("turn", "One iteration of a spin loop: a pause instruction, a load that hits, a branch", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.turn)),
+    Key::new("request", "The share of a transfer until the request is at the line's home", Kind::Share(0.05, 0.6), |m| Some(&mut m.costs.request)),
+    Key::new("snoop", "The share of a transfer from there until the owner loses the line; the rest is for the data", Kind::Share(0.05, 0.6), |m| Some(&mut m.costs.snoop)),
+    Key::new("locks_line", "The share of a locked instruction before it locks its line", Kind::Share(0.1, 0.9), |m| Some(&mut m.costs.locks_line)),
+    Key::new("stores", "How many stores the buffer of a vCPU holds", Kind::Count(1, 1024), |m| Some(&mut m.costs.stores)),
     Key::new("jitter", "The largest random variation of a transfer, as a share of its length", Kind::Share(0.0, 0.9), |m| Some(&mut m.costs.jitter)),
     Key::new("ring", "The largest variation of a transfer by distance, as a share of its length", Kind::Share(0.0, 0.9), |m| Some(&mut m.costs.ring)),
     Key::new("sibling", "The speed of a hardware thread while its sibling computes, as a share of its own", Kind::Share(0.1, 1.0), |m| Some(&mut m.costs.sibling)),
@@ -37,6 +43,12 @@ static KEYS: &[Key<Machine>] = &[
 impl Spec for Machine {
     const WHAT: &'static str = "machine";
     const NARROWING: &'static [&'static str] = &["cores"];
+    const TOPOLOGY: &'static [&'static str] = &[
+        "sockets",
+        "clusters",
+        "cores_per_socket",
+        "threads_per_core",
+    ];
 
     fn keys() -> &'static [Key<Self>] {
         KEYS
@@ -73,6 +85,9 @@ impl Spec for Machine {
         if self.clusters > 1 && !(SOME..=self.costs.socket).contains(&self.costs.cluster) {
             return Err("cluster must be above 0 and at most socket, with clusters".to_owned());
         }
+        if self.costs.request + self.costs.snoop > MOST_UNTIL_DATA {
+            return Err(format!("request + snoop must be at most {MOST_UNTIL_DATA}"));
+        }
         if self.sockets > 1 && self.costs.socket > self.costs.across {
             return Err("socket must be at most across".to_owned());
         }
@@ -85,7 +100,7 @@ impl Spec for Machine {
 }
 
 impl Field for Links {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Word(match self {
             Self::All => "all",
             Self::Cube => "cube",
@@ -102,7 +117,7 @@ impl Field for Links {
 }
 
 impl Field for Level {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Word(match self {
             Self::Cluster => "cluster",
             Self::Socket => "socket",

@@ -33,12 +33,10 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(22.0),
             across: ns(114.0),
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(96.0),
             turn: ns(5.0),
-            jitter: 0.25,
-            ring: 0.5,
             sibling: 1.0,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -62,12 +60,10 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(22.0),
             across: ns(112.0),
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(95.0),
             turn: ns(5.2),
-            jitter: 0.25,
-            ring: 0.5,
             sibling: 0.62,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -89,12 +85,10 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(15.0),
             across: ns(100.0),
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(81.0),
             turn: ns(5.0),
-            jitter: 0.25,
-            ring: 0.5,
             sibling: 0.6,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -116,12 +110,10 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(25.0),
             across: ns(130.0),
             hop: ns(40.0),
-            gap: ns(15.0),
             memory: ns(105.0),
             turn: ns(2.5),
-            jitter: 0.25,
-            ring: 0.5,
             sibling: 1.0,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -143,12 +135,10 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(22.0),
             across: ns(145.0),
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(110.0),
             turn: ns(5.0),
-            jitter: 0.25,
-            ring: 0.5,
             sibling: 1.0,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -172,12 +162,10 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(21.0),
             across: ns(145.0),
             hop: ns(50.0),
-            gap: ns(15.0),
             memory: ns(167.0),
             turn: ns(5.0),
-            jitter: 0.25,
-            ring: 0.5,
             sibling: 1.0,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -201,12 +189,11 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(13.0),
             across: ns(197.0),
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(110.0),
             turn: ns(18.5),
-            jitter: 0.25,
             ring: 0.12,
             sibling: 0.6,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -228,12 +215,11 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(33.0),
             across: ns(131.0),
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(107.0),
             turn: ns(47.5),
-            jitter: 0.25,
             ring: 0.35,
             sibling: 0.6,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -255,12 +241,11 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(60.0),
             across: ns(285.0),
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(137.0),
             turn: ns(32.5),
-            jitter: 0.25,
             ring: 0.33,
             sibling: 0.6,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -282,12 +267,11 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(33.0),
             across: Time::ZERO,
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(120.0),
             turn: ns(11.0),
-            jitter: 0.25,
             ring: 0.23,
             sibling: 1.0,
+            ..Costs::USUAL
         },
     },
     Machine {
@@ -309,12 +293,11 @@ pub static PRESETS: &[Machine] = &[
             shared: ns(25.0),
             across: ns(135.0),
             hop: Time::ZERO,
-            gap: ns(15.0),
             memory: ns(114.0),
             turn: ns(11.0),
-            jitter: 0.25,
             ring: 0.33,
             sibling: 1.0,
+            ..Costs::USUAL
         },
     },
 ];

@@ -35,21 +35,7 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
         inclusive: true,
         migratory: false,
         links: Links::All,
-        costs: Costs {
-            hit: Time::ZERO,
-            locked: Time::ZERO,
-            cluster: Time::ZERO,
-            socket: Time::ZERO,
-            shared: Time::ZERO,
-            across: Time::ZERO,
-            hop: Time::ZERO,
-            gap: Time::ZERO,
-            memory: Time::ZERO,
-            turn: Time::ZERO,
-            jitter: 0.0,
-            ring: 0.0,
-            sibling: 1.0,
-        },
+        costs: Costs::USUAL,
     }
 }
 

@@ -1,12 +1,13 @@
 //! Files in TOML.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Bases, Changes, Error, Kind, Spec, Value};
+use super::{Bases, Changes, Error, Kind, Refused, Spec, Value};
 
 /// Larger files are not what they are named as.
 const MOST_BYTES: u64 = 1 << 20;
@@ -41,6 +42,7 @@ pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Re
     let table = DeTable::parse(text)
         .map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
     let (mut base, mut about, mut changes) = (None, None, Changes::default());
+    let mut spans = HashMap::new();
     for (key, value) in table.get_ref() {
         let span = key.span();
         let key = key.get_ref().as_ref();
@@ -59,7 +61,8 @@ pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Re
                 let quoted = matches!(value.get_ref(), DeValue::String(_));
                 changes
                     .add::<T>(key, |kind| typed(kind, quoted, &shown), &shown)
-                    .map_err(|why| at(span, why))?;
+                    .map_err(|why| at(span.clone(), why))?;
+                spans.insert(key.to_owned(), span);
             }
         }
     }
@@ -71,9 +74,13 @@ pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Re
         ))
     })?;
     let about = about.unwrap_or_else(|| base.about().to_owned());
-    changes
-        .apply(base, about)
-        .map_err(|why| Error(format!("{path}: {why}")))
+    changes.apply(base, about).map_err(|Refused { key, why }| {
+        let span = key.and_then(|key| spans.get(T::keys()[key].name));
+        match span {
+            Some(span) => at(span.clone(), why),
+            None => Error(format!("{path}: {why}")),
+        }
+    })
 }
 
 /// The value if it has the type that the kind has in a file: strings for times and words.

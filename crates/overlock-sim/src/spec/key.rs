@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use super::Spec;
 use crate::time::Time;
 
-/// A key of a machine or a host.
+/// A key of a machine, a host or a workload.
 #[derive(Clone, Copy)]
 pub struct Key<T> {
     /// Its name.
@@ -59,15 +60,15 @@ pub enum Value {
 
 /// A field that a key can read and change.
 pub trait Field {
-    /// Returns its value.
-    fn value(&self) -> Value;
+    /// Returns its value, as one of that kind.
+    fn value(&self, kind: &Kind) -> Value;
     /// Changes it. A value of another kind changes nothing.
     fn assign(&mut self, value: Value);
 }
 
 impl<T: Clone> Key<T> {
     /// A key of any kind.
-    pub(crate) const fn new(
+    pub const fn new(
         name: &'static str,
         about: &'static str,
         kind: Kind,
@@ -92,17 +93,33 @@ impl<T: Clone> Key<T> {
 
     /// Returns its value, unless there is no such part.
     pub fn get(&self, of: &T) -> Option<Value> {
-        (self.field)(&mut of.clone()).map(|field| field.value())
+        (self.field)(&mut of.clone()).map(|field| field.value(&self.kind))
     }
+}
 
+impl<T: Spec> Key<T> {
     /// Changes it.
     pub(super) fn set(&self, of: &mut T, value: Value) -> Result<(), String> {
-        let Some(field) = (self.field)(of) else {
-            let part = self.part.unwrap_or_default();
-            return Err(format!("{} needs {part}=true", self.name));
-        };
-        field.assign(value);
+        match (self.field)(of) {
+            Some(field) => field.assign(value),
+            None => return Err(self.missing(of)),
+        }
         Ok(())
+    }
+
+    /// Why `of` has no such key.
+    fn missing(&self, of: &T) -> String {
+        if let Some(part) = self.part {
+            return format!("{} needs {part}=true", self.name);
+        }
+        let (name, what) = (of.name(), T::WHAT);
+        let keys = T::keys().iter().filter(|key| key.get(of).is_some());
+        let keys: Vec<&str> = keys.map(|key| key.name).collect();
+        let keys = match keys.as_slice() {
+            [] => "it has none".to_owned(),
+            keys => format!("it has {}", keys.join(", ")),
+        };
+        format!("the {what} {name} has no key '{}'; {keys}", self.name)
     }
 }
 
@@ -124,7 +141,8 @@ impl Kind {
                 .parse()
                 .ok()
                 .filter(|share| (least..=most).contains(share))
-                .map(Value::Share),
+                // Adding zero makes minus zero plus zero: one value, one name.
+                .map(|share: f64| Value::Share(share + 0.0)),
             Self::Flag => text.parse().ok().map(Value::Flag),
             Self::Word(words) => words
                 .iter()
@@ -188,7 +206,7 @@ impl fmt::Display for Value {
 }
 
 impl Field for Time {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Time(*self)
     }
 
@@ -200,7 +218,7 @@ impl Field for Time {
 }
 
 impl Field for u64 {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Count(*self)
     }
 
@@ -212,7 +230,7 @@ impl Field for u64 {
 }
 
 impl Field for usize {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Count(*self as u64)
     }
 
@@ -223,20 +241,26 @@ impl Field for usize {
     }
 }
 
+/// A number, or nanoseconds where the key is a time.
 impl Field for f64 {
-    fn value(&self) -> Value {
-        Value::Share(*self)
+    fn value(&self, kind: &Kind) -> Value {
+        match kind {
+            Kind::Time(..) => Value::Time(Time::from_ns(*self)),
+            _ => Value::Share(*self),
+        }
     }
 
     fn assign(&mut self, value: Value) {
-        if let Value::Share(share) = value {
-            *self = share;
+        match value {
+            Value::Time(time) => *self = time.as_ns_f64(),
+            Value::Share(share) => *self = share,
+            _ => {}
         }
     }
 }
 
 impl Field for bool {
-    fn value(&self) -> Value {
+    fn value(&self, _: &Kind) -> Value {
         Value::Flag(*self)
     }
 

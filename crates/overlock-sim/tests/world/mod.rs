@@ -25,6 +25,7 @@ const COSTS: Costs = Costs {
     jitter: 0.25,
     ring: 0.5,
     sibling: 0.6,
+    ..Costs::USUAL
 };
 
 const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usize) -> Machine {
@@ -78,6 +79,7 @@ const PLAIN: Host = Host {
     wake_busy: Time::ns(3_500),
     awake: Time::us(50),
     poll: Time::ZERO,
+    first_poll: Time::us(10),
     chores: None,
     pause_exit: None,
     heavy_barrier: Time::us(3),

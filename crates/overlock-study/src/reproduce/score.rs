@@ -111,8 +111,12 @@ fn constant(series: &[&Line], line: &Line) -> Option<f64> {
 }
 
 fn error(line: &Line, figure: f64) -> f64 {
-    let scale: Scale = line.what.unit.scale;
-    let apart = (scale.log(figure) - scale.log(line.published)).abs();
+    apart(line.what.unit.scale, figure, line.published)
+}
+
+/// How far two figures are apart, on logarithms.
+pub(super) fn apart(scale: Scale, one: f64, other: f64) -> f64 {
+    let apart = (scale.log(one) - scale.log(other)).abs();
     // A simulation that is too short has no figure; that is no merit.
     if apart.is_nan() {
         FARTHEST.ln()

@@ -5,10 +5,12 @@ use std::fmt;
 use std::hash::Hash;
 use std::time::Duration;
 
+use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::{Deserialize, Serialize};
 
+use super::load::Load;
 use overlock_bench::registry::{Entry, Family};
 use overlock_bench::workload::Workload;
 
@@ -31,7 +33,7 @@ pub struct Grid {
     /// The workloads, all of one family.
     pub workloads: Vec<Workload>,
     /// The numbers of vCPUs.
-    pub vcpus: Vec<usize>,
+    pub vcpus: Vec<Load>,
     /// The locks, which are simulated ones, of the workloads' family.
     pub locks: Vec<&'static Entry>,
     /// Seeds of the random choices.
@@ -85,7 +87,7 @@ pub struct Names {
     hosts: Vec<String>,
     others: Vec<usize>,
     workloads: Vec<String>,
-    vcpus: Vec<usize>,
+    vcpus: Vec<Load>,
     locks: Vec<String>,
     seeds: Vec<u64>,
     seconds: f64,
@@ -102,6 +104,8 @@ pub enum BadGrid {
     Lock(&'static str),
     /// Too many points.
     Points,
+    /// So many vCPUs on a machine.
+    Vcpus(usize, String),
     /// A name that this program does not know.
     Unknown(String),
 }
@@ -116,6 +120,10 @@ impl fmt::Display for BadGrid {
             ),
             Self::Lock(name) => write!(f, "{name} does not run on a simulated machine"),
             Self::Points => write!(f, "more than {MOST_POINTS} simulations"),
+            Self::Vcpus(vcpus, machine) => write!(
+                f,
+                "{vcpus} vCPUs on {machine} are more than the simulator has room for: 1 to {MOST_VCPUS}"
+            ),
             Self::Unknown(name) => write!(f, "unknown name '{name}'"),
         }
     }
@@ -134,7 +142,7 @@ impl Grid {
         unique(&mut self.hosts, |host| host.name.clone());
         unique(&mut self.others, |&others| others);
         unique(&mut self.workloads, Workload::to_string);
-        unique(&mut self.vcpus, |&vcpus| vcpus);
+        unique(&mut self.vcpus, Load::to_string);
         unique(&mut self.locks, |lock| lock.name);
         unique(&mut self.seeds, |&seed| seed);
         if let [first, rest @ ..] = self.workloads.as_slice()
@@ -144,6 +152,13 @@ impl Grid {
         }
         if let Some(lock) = self.locks.iter().find(|lock| lock.simulated.is_none()) {
             return Err(BadGrid::Lock(lock.name));
+        }
+        for machine in &self.machines {
+            if let Some(&vcpus) = self.vcpus_on(machine).iter().max()
+                && vcpus > MOST_VCPUS
+            {
+                return Err(BadGrid::Vcpus(vcpus, machine_name(machine)));
+            }
         }
         let sizes = [
             self.machines.len(),
@@ -172,7 +187,7 @@ impl Grid {
         let mut points = Vec::new();
         for (machine, host, &others) in self.places() {
             for &workload in &self.workloads {
-                for &vcpus in &self.vcpus {
+                for vcpus in self.vcpus_on(machine) {
                     for &lock in self.locks.iter().filter(|lock| takes(lock, vcpus)) {
                         points.extend(self.seeds.iter().map(|&seed| Point {
                             machine,
@@ -190,6 +205,13 @@ impl Grid {
         points
     }
 
+    /// The numbers of vCPUs on a machine, each once.
+    fn vcpus_on(&self, machine: &Machine) -> Vec<usize> {
+        let mut vcpus = self.vcpus.iter().map(|load| load.on(machine)).collect();
+        unique(&mut vcpus, |&vcpus| vcpus);
+        vcpus
+    }
+
     /// Machines with what runs on them besides.
     fn places(&self) -> impl Iterator<Item = (&Machine, &Host, &usize)> {
         self.machines.iter().flat_map(move |machine| {
@@ -205,8 +227,11 @@ impl Grid {
     pub fn limited(&self) -> impl Iterator<Item = (&'static str, usize)> {
         self.locks.iter().filter_map(|lock| {
             let most = lock.most_threads?;
-            let all = self.vcpus.iter().all(|&vcpus| vcpus <= most);
-            (!all).then_some((lock.name, most))
+            let mut all = self
+                .machines
+                .iter()
+                .flat_map(|machine| self.vcpus_on(machine));
+            all.any(|vcpus| vcpus > most).then_some((lock.name, most))
         })
     }
 
@@ -273,7 +298,7 @@ impl Names {
                 ("hosts", names.hosts.clone()),
                 ("others", numbers(&names.others)),
                 ("workloads", names.workloads.clone()),
-                ("vcpus", numbers(&names.vcpus)),
+                ("vcpus", texts(&names.vcpus, Load::to_string)),
                 ("locks", names.locks.clone()),
                 ("seeds", seeds(&names.seeds)),
                 ("seconds", vec![names.seconds.to_string()]),
@@ -292,7 +317,7 @@ fn find<T>(names: &[String], known: impl Fn(&str) -> Option<T>) -> Result<Vec<T>
 }
 
 /// Its name, and the number of its cores where it has lost some.
-fn machine_name(machine: &Machine) -> String {
+pub(super) fn machine_name(machine: &Machine) -> String {
     let whole = Machine::named(&machine.name).map(|whole| whole.all_cores());
     match machine.all_cores() {
         cores if Ok(cores) == whole => machine.name.to_string(),

@@ -57,6 +57,8 @@ pub struct Measured {
     pub max: u64,
     /// Jain's index of fairness over the vCPUs.
     pub jain: f64,
+    /// CPU time in seconds for a million operations, if there were any.
+    pub cpu_s_per_mop: Option<f64>,
     /// The waits for the lock.
     pub waits: Option<Times>,
     /// Those to read, where readers differ from writers.
@@ -120,6 +122,8 @@ pub fn simulate(
         avg: sample.total() as f64 / operations.len() as f64,
         max: operations.iter().copied().max().unwrap_or_default(),
         jain: jain(operations),
+        cpu_s_per_mop: (sample.total() > 0)
+            .then(|| sample.cpu.as_secs_f64() / sample.total() as f64 * 1e6),
         waits: sample.waits.as_ref().map(|waits| waits.times(&world)),
         read: roles.map(|roles| roles.readers.times(&world)),
         write: roles.map(|roles| roles.writers.times(&world)),

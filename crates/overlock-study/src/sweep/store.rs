@@ -20,7 +20,7 @@ use super::seal::{seal, unseal};
 /// How a file begins.
 const MARK: &str = r#"{"format":"overlock sweep","#;
 /// Changes with the meaning of the lines.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Header {

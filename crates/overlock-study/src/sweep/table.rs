@@ -52,6 +52,9 @@ const WAITS: &[Column<Row>] = &[
     Column("Jain", |row| {
         row.text(|m| m.jain, |jain| format!("{jain:.3}"))
     }),
+    Column("CPU s/Mop", |row| {
+        row.optional(|m| m.cpu_s_per_mop, significant)
+    }),
     Column("spinning %", |row| row.share(State::Spin)),
     Column("preempted %", |row| row.share(State::Ready)),
     Column("asleep %", |row| row.share(State::Asleep)),

@@ -1,5 +1,6 @@
 //! Invariants of every grid, however it is split, killed and joined.
 
+mod against;
 mod files;
 mod grids;
 
@@ -36,7 +37,7 @@ fn grid(vcpus: &[usize], seeds: u64) -> Grid {
         hosts: vec![Host::KVM],
         others: vec![0],
         workloads: vec!["micro:cs=95".parse().unwrap()],
-        vcpus: vcpus.to_vec(),
+        vcpus: vcpus.iter().map(|&vcpus| Load::Vcpus(vcpus)).collect(),
         locks: locks(&["ticket", "hybrid", "pv_ticket_small"]),
         seeds: (1..=seeds).collect(),
         round: Duration::from_micros(100),
@@ -85,6 +86,7 @@ fn nothing() -> Measured {
         avg: 0.0,
         max: 0,
         jain: 1.0,
+        cpu_s_per_mop: None,
         waits: None,
         read: None,
         write: None,
@@ -249,7 +251,7 @@ fn what_is_missing_is_told() {
         .map(Point::key)
         .collect();
     assert_eq!(merged.missing, missing);
-    let first = "e5-2699v3, kvm, micro:cs=95:ncs=0, 4 vCPUs, ticket, seed 2";
+    let first = "e5-2699v3, kvm, micro:cs=95ns, 4 vCPUs, ticket, seed 2";
     assert_eq!(missing[0].to_string(), first);
 }
 
@@ -297,7 +299,7 @@ fn failures_do_not_stop_the_others_and_are_kept() {
     assert!(csv.starts_with(begin), "{csv}");
     assert!(csv.contains("simulation_time_work"), "{csv}");
     let failed = csv.lines().nth(2).unwrap();
-    let key = "e5-2699v3,kvm,0,micro:cs=95:ncs=0,4,ticket,2,,,";
+    let key = "e5-2699v3,kvm,0,micro:cs=95ns,4,ticket,2,,,";
     assert!(
         failed.starts_with(key) && failed.ends_with(",panicked: the lock is held"),
         "{failed}"

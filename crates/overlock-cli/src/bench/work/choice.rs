@@ -9,7 +9,6 @@ use overlock_bench::workload::Workload;
 use super::args::Args;
 use crate::exit::Exit;
 use crate::measure::load::Load;
-use crate::measure::workload::Kind;
 use crate::number::{number, seconds, whole};
 
 /// The run that the options ask for.
@@ -28,7 +27,7 @@ pub struct Choice {
 
 impl Choice {
     /// Checks everything that depends on nothing of the machine but its number of CPUs.
-    pub fn new(args: &Args, workload: Kind, machine: &Machine) -> Result<Self, Exit> {
+    pub fn new(args: &Args, workload: Workload, machine: &Machine) -> Result<Self, Exit> {
         let latency_runs = if args.no_latency {
             0
         } else {
@@ -37,7 +36,7 @@ impl Choice {
         let most_quota = 100.0 * machine.cpus_online as f64;
         let quota =
             |text: &str| number("--quota", text, 1.0, most_quota, "a percentage of one CPU");
-        let workload = args.workload.workload(workload, "bench")?;
+        let workload = args.workload.change(workload, "bench")?;
         let locks = args.locks.iter().map(|name| name.trim());
         Ok(Self {
             workload,

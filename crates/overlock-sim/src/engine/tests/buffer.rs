@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-use overlock_core::Platform;
 use overlock_core::platform::{Atomic, ByteLanes};
+use overlock_core::{Platform, Spin};
 
 use super::*;
 use crate::Sim;
@@ -136,6 +136,46 @@ fn a_moved_word_has_the_value_that_was_stored() {
         simulate(&machine(1, 1), &HOST, 1, body).unwrap().results,
         [5]
     );
+}
+
+/// Fails where a word on the own stack has a cache line: which words share one would depend on the
+/// compiler. A locked instruction takes 8, a load or store 2.
+#[test]
+fn the_own_stack_is_in_the_cache() {
+    let body = |_: usize| {
+        at(BEGIN);
+        let word = U32::ZERO;
+        let _ = word.fetch_add(1, Relaxed);
+        word.store(5, Relaxed);
+        (word.load(Relaxed), now())
+    };
+    let outcome = simulate(&machine(1, 1), &HOST, 1, body).unwrap();
+    assert_eq!(outcome.results, [(5, BEGIN + Time::ns(12))]);
+    assert_eq!((outcome.traffic.hits, outcome.traffic.memory), (3, 0));
+}
+
+/// Another vCPU spins on a word of a stack. Fails where it does not learn of a change by the owner
+/// of the stack.
+#[test]
+fn others_see_changes_of_a_stack() {
+    let place = std::sync::atomic::AtomicPtr::<U32>::default();
+    let done = Own::new();
+    let body = |vcpu: usize| {
+        let of_first = U32::ZERO;
+        if vcpu == 0 {
+            place.store((&raw const of_first).cast_mut(), Relaxed);
+            at(BEGIN + Time::us(1));
+            of_first.store(1, Relaxed);
+            let _ = Sim::wait_until(&done.0, Relaxed, Spin::Forever, |done: u32| done != 0);
+        } else {
+            at(BEGIN);
+            // SAFETY: the first vCPU waits above before its word ends.
+            let word = unsafe { &*place.load(Relaxed) };
+            let _ = Sim::wait_until(word, Relaxed, Spin::Forever, |seen: u32| seen == 1);
+            done.0.store(1, Relaxed);
+        }
+    };
+    assert!(simulate(&machine(2, 1), &HOST, 2, body).is_ok());
 }
 
 /// A word ends before its store is visible, and another takes its place. Fails where `drop` leaves

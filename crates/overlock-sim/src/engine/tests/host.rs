@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::platform::Atomic;
+use overlock_core::platform::{Atomic, Kick, Sleeper};
 use overlock_core::{Instant, Platform};
 
 use super::*;
@@ -90,6 +90,30 @@ fn sleepers_are_kicked_in_their_order() {
     };
     let outcome = simulate(&machine(4, 1), &HOST, 4, body).unwrap();
     assert!(outcome.results[3] < outcome.results[2] && outcome.results[2] < outcome.results[1]);
+}
+
+#[test]
+fn sleepers_apart_are_not_kicked_with_the_others() {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        let sleeper = [Sleeper::Apart, Sleeper::Waiter];
+        if vcpu == 0 {
+            at(Time::us(20));
+            Sim::kick_at(&word.0, Kick::One);
+            Sim::kick_at(&word.0, Kick::All);
+            at(Time::us(60));
+            Sim::kick_at(&word.0, Kick::Apart);
+        } else {
+            assert!(Sim::halt_as(sleeper[vcpu - 1], &word.0, 0, None));
+        }
+        now()
+    };
+    let outcome = simulate(&machine(3, 1), &HOST, 3, body).unwrap();
+    let woken = &outcome.results[1..];
+    assert!(
+        woken[0] > Time::us(60) && woken[1] < Time::us(60),
+        "{woken:?}"
+    );
 }
 
 /// The timeout is at 30,000; the CPU has not slept yet. A time that has passed causes no sleep.

@@ -214,3 +214,115 @@ fn spinners_yield_to_preempted_vcpus() {
         "{yielding} {slices}"
     );
 }
+
+/// Conditions of a wait may count (`hybrid` and `rwsem_count` charge polls). Fails where the engine
+/// judges a load twice, or not at all: each load is a hit or a transfer, and there are no others.
+#[test]
+fn each_load_is_judged_once() {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        at(BEGIN);
+        if vcpu == 0 {
+            for _ in 0..5 {
+                work(Time::us(1));
+                let _ = word.0.fetch_add(1, Relaxed);
+            }
+            return Vec::new();
+        }
+        let judged = RefCell::new(Vec::new());
+        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Polls(500), |seen: u32| {
+            judged.borrow_mut().push((now(), seen));
+            seen == 5
+        });
+        judged.into_inner()
+    };
+    let outcome = simulate(&machine(2, 1), &pause_exits(), 2, body).unwrap();
+    let judged = &outcome.results[1];
+    assert!(
+        judged.is_sorted_by(|one, next| one.0 < next.0),
+        "{judged:?}"
+    );
+    let traffic = &outcome.traffic;
+    let accesses = traffic.hits + traffic.near + traffic.far + traffic.memory;
+    assert_eq!(accesses, 5 + judged.len() as u64);
+}
+
+/// The condition accesses another word once the first one has changed, so the engine cannot judge it
+/// by itself. Fails where that load takes no time, or where the wait ends without it: 2 for the
+/// load that hits, after the poll.
+#[test]
+fn a_condition_may_access_other_words() {
+    let [word, other] = [Own::new(), Own::new()];
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            at(BEGIN);
+            for value in [2, 3] {
+                work(Time::us(1));
+                word.0.store(value, Relaxed);
+            }
+            return Time::ZERO;
+        }
+        let _ = other.0.swap(3, Relaxed);
+        at(BEGIN);
+        let polled = Cell::new(Time::ZERO);
+        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Forever, |seen: u32| {
+            seen > 1 && {
+                polled.set(now());
+                other.0.load(Relaxed) == seen
+            }
+        });
+        assert!(now() > BEGIN + Time::us(2));
+        now() - polled.get()
+    };
+    let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
+    assert_eq!(outcome.results[1], Time::ns(2));
+}
+
+/// A spin for a time has the iterations that loops of single pauses have, with exits in between.
+/// Fails where exits are not noticed within it, or where their time does not count.
+#[test]
+fn a_spin_for_a_time_is_a_loop_of_pauses() {
+    fn loops(nanos: u64) {
+        let start = Sim::now();
+        while Sim::now().nanos_since(start) < nanos {
+            Sim::pause(1);
+        }
+    }
+    for spin in [loops, Sim::spin] {
+        for (nanos, end, exits) in [(7, 10_010, 0), (3_300, 13_305, 1), (9_001, 19_005, 2)] {
+            let body = |_| {
+                at(BEGIN);
+                spin(nanos);
+                now()
+            };
+            let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
+            let seen = (outcome.results[0], outcome.counts.pause_exits);
+            assert_eq!(seen, (Time::ns(end), exits));
+        }
+    }
+}
+
+/// Fails where a spinner that was preempted goes on with iterations that it had not begun: its time
+/// is over when it has a CPU again.
+#[test]
+fn a_spin_for_a_time_ends_after_a_preemption() {
+    let mut machine = machine(1, 1);
+    machine.costs.turn = Time::ns(70);
+    let spun = |spin: fn(u64)| {
+        let body = |_| {
+            at(BEGIN);
+            spin(6_000_000);
+            now()
+        };
+        let outcome = simulate(&machine, &HOST, 2, body).unwrap();
+        (outcome.results, outcome.counts.preemptions)
+    };
+    let alone = spun(|nanos| {
+        let start = Sim::now();
+        while Sim::now().nanos_since(start) < nanos {
+            Sim::pause(1);
+        }
+    });
+    assert!(alone.1 > 0);
+    assert_eq!(spun(Sim::spin), alone);
+}

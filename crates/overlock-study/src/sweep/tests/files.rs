@@ -16,7 +16,7 @@ fn other_files_are_refused_and_left_alone() {
     };
     check("{}", "is no file of `overlock sim sweep`");
     check("seven\n", "is no file of `overlock sim sweep`");
-    let version = whole.replacen(r#""version":2"#, r#""version":1"#, 1);
+    let version = whole.replacen(r#""version":3"#, r#""version":1"#, 1);
     check(&version, "line 1 is of format 1");
     let (first, rest) = whole.split_once('\n').unwrap();
     let header = |from: &str, to: &str| {

@@ -7,11 +7,11 @@ use super::*;
 #[test]
 fn grids_have_each_thing_once_and_nothing_impossible() {
     let twice = Grid {
-        vcpus: vec![4, 200, 4],
+        vcpus: [4, 200, 4].map(Load::Vcpus).into(),
         ..grid(&[4], 2)
     };
     let twice = twice.check().unwrap();
-    assert_eq!(twice.vcpus, [4, 200]);
+    assert_eq!(twice.vcpus, [4, 200].map(Load::Vcpus));
     // The small ticket takes 127 at most.
     assert_eq!(
         twice.limited().collect::<Vec<_>>(),
@@ -33,11 +33,35 @@ fn grids_have_each_thing_once_and_nothing_impossible() {
     );
     let none = bad(|grid| {
         grid.locks = locks(&["pv_ticket_small"]);
-        grid.vcpus = vec![200];
+        grid.vcpus = vec![Load::Vcpus(200)];
     });
     assert!(none.starts_with("nothing to simulate"), "{none}");
     let peer = bad(|grid| grid.locks = locks(&["std"]));
     assert_eq!(peer, "std does not run on a simulated machine");
+    let crowd = bad(|grid| grid.vcpus = vec![Load::Overcommit(200.0)]);
+    assert_eq!(
+        crowd,
+        "7200 vCPUs on e5-2699v3 are more than the simulator has room for: 1 to 4096"
+    );
+}
+
+/// The machines have 36 CPUs and 16.
+#[test]
+fn levels_of_overcommit_depend_on_the_machine() {
+    let grid = Grid {
+        vcpus: vec![
+            Load::Overcommit(0.25),
+            Load::Overcommit(4.0),
+            Load::Vcpus(9),
+        ],
+        ..grid(&[4], 1)
+    };
+    let grid = grid.check().unwrap();
+    let mut vcpus: Vec<usize> = grid.points().iter().map(|point| point.vcpus).collect();
+    vcpus.dedup();
+    assert_eq!(vcpus, [9, 144, 4, 64, 9]);
+    assert_eq!(grid.limited().count(), 1);
+    assert_eq!(grid.names().grid().unwrap().vcpus, grid.vcpus);
 }
 
 #[test]

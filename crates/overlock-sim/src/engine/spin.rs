@@ -1,0 +1,210 @@
+//! Waits of spinners, which the engine carries out by itself.
+//!
+//! A spinner polls its word whenever its line has been taken away, mostly in vain: of a hundred
+//! spinners one can proceed. To resume its fibre for each poll is what a simulation would spend
+//! most of its time on. So the fibre is suspended until its condition holds. Meanwhile the engine
+//! watches the line, loads the word, judges its value, and takes pause-loop exits, at the same
+//! simulated times as the fibre would.
+//!
+//! A condition is judged once a load. Mostly it looks at nothing but the value. One that accesses
+//! other words takes simulated time, and its own fibre has to judge.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::buffer::Forward;
+use super::fibre;
+use super::state::Engine;
+use super::{CURRENT, current, with};
+use crate::account::State;
+use crate::cache::{Access, Answer};
+use crate::time::Time;
+
+/// Why a spinner's fibre goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spun {
+    /// Its time is over.
+    Over,
+    /// The condition holds.
+    Holds,
+    /// The word has been loaded, and the fibre has to judge its value.
+    Judge,
+    /// The fibre has to load the word, by itself or from its store buffer.
+    Load,
+}
+
+/// Loads the word and judges its value. `None`: the fibre has to judge it.
+type Poll<'a> = dyn Fn() -> Option<bool> + 'a;
+
+/// The wait of a vCPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spin {
+    address: usize,
+    line: usize,
+    /// Whether the word is on the stack of the vCPU, which has no line for it.
+    own: bool,
+    until: Option<Time>,
+    /// Exists for as long as the fibre is suspended in [`spin`].
+    poll: *const Poll<'static>,
+}
+
+/// The next thing that a spinner does. A preemption may come before each of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// Sleeps until its line is lost, if there is time left.
+    Watch,
+    /// Leaves the guest if it has spun for too long, else polls.
+    Notice,
+    /// Offers its CPU to another vCPU, having left the guest.
+    Yield,
+    /// Enters the guest.
+    Enter,
+    /// Its load takes effect.
+    Load,
+    /// It acts on the verdict.
+    Act(Option<bool>),
+}
+
+impl Engine {
+    /// `vcpu` goes on with its wait. Returns why its fibre is to be resumed, if it is.
+    pub fn spins(&mut self, vcpu: usize, spin: &Spin) -> Option<Spun> {
+        let mut step = self.vcpus[vcpu].step;
+        loop {
+            let (waits, next) = match step {
+                Step::Watch if spin.until.is_some_and(|until| self.now >= until) => {
+                    return Some(Spun::Over);
+                }
+                Step::Watch => (self.watch(vcpu, spin.line, spin.until), Step::Notice),
+                Step::Notice if self.preempt_deferred(vcpu) => (true, Step::Notice),
+                Step::Notice if self.sees_pause_exit(vcpu) => (self.exits(vcpu), Step::Yield),
+                Step::Notice => {
+                    let forward = self.forwards(vcpu, spin.address, u64::MAX);
+                    if spin.own || forward != Forward::Nothing {
+                        return Some(Spun::Load);
+                    }
+                    let waits = match self.access_line(vcpu, spin.line, Access::Read) {
+                        Answer::Hit(time) => self.pass(vcpu, time, State::Memory),
+                        Answer::Wait => true,
+                    };
+                    (waits, Step::Load)
+                }
+                Step::Yield if self.preempt_deferred(vcpu) => (true, Step::Yield),
+                Step::Yield => (self.yields(vcpu), Step::Enter),
+                Step::Enter => {
+                    self.enters_guest(vcpu);
+                    (false, Step::Notice)
+                }
+                Step::Load => {
+                    // SAFETY: the fibre is suspended in `spin`, whose caller has it.
+                    let verdict = unsafe { (*spin.poll)() };
+                    self.accessed(vcpu, Access::Read);
+                    (false, Step::Act(verdict))
+                }
+                Step::Act(_) if self.preempt_deferred(vcpu) => (true, step),
+                Step::Act(None) => return Some(Spun::Judge),
+                Step::Act(Some(true)) => return Some(Spun::Holds),
+                Step::Act(Some(false)) => (false, Step::Watch),
+            };
+            step = next;
+            if waits {
+                self.vcpus[vcpu].step = step;
+                return None;
+            }
+        }
+    }
+
+    /// Begins a wait. Returns why the fibre need not be suspended, if so.
+    fn begins_to_spin(&mut self, vcpu: usize, changes: u64, spin: Spin) -> Option<Spun> {
+        let state = &mut self.vcpus[vcpu];
+        state.changes_seen = changes;
+        state.step = Step::Watch;
+        let spun = self.spins(vcpu, &spin);
+        if spun.is_none() {
+            self.vcpus[vcpu].spin = Some(spin);
+        }
+        spun
+    }
+
+    /// Ends the wait of `vcpu`, or goes on with it. Returns whether its fibre is to be resumed.
+    pub fn goes_on_spinning(&mut self, vcpu: usize) -> bool {
+        let Some(spin) = self.vcpus[vcpu].spin else {
+            return true;
+        };
+        let spun = self.spins(vcpu, &spin);
+        if spun.is_some() {
+            self.vcpus[vcpu].spin = None;
+            self.vcpus[vcpu].spun = spun;
+        }
+        spun.is_some()
+    }
+}
+
+/// Spins until the word at `address` may have a value that `poll` accepts, or until `until`. The
+/// caller has loaded the word, whose line had been changed `changes` times, and did not accept it.
+pub(crate) fn spin(address: usize, changes: u64, until: Option<Time>, poll: &Poll<'_>) -> Spun {
+    let Some(me) = current() else {
+        panic!("outside of a simulation no vCPU changes the word")
+    };
+    let poll = std::ptr::from_ref(poll);
+    // SAFETY: only the lifetime changes. The engine calls it while this function runs.
+    let poll = unsafe { std::mem::transmute::<*const Poll<'_>, *const Poll<'static>>(poll) };
+    let own = fibre::is_on_stack(me, address);
+    // What `poll` does is not done by this fibre.
+    CURRENT.set(None);
+    let spun = with(|engine| {
+        let spin = Spin {
+            address,
+            line: engine.cache.line(address),
+            own,
+            until,
+            poll,
+        };
+        engine.begins_to_spin(me, changes, spin)
+    });
+    CURRENT.set(Some(me));
+    spun.unwrap_or_else(|| {
+        fibre::suspend(me);
+        with(|engine| engine.vcpus[me].spun.take()).expect("the engine resumes it with a reason")
+    })
+}
+
+thread_local! {
+    /// Whether the engine judges a condition.
+    static JUDGES: Cell<bool> = const { Cell::new(false) };
+    /// Whether a fibre has called the engine.
+    static CALLED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Evaluates a condition in its fibre. Returns its result, and whether it has called the engine.
+pub(crate) fn asks(condition: impl FnOnce() -> bool) -> (bool, bool) {
+    CALLED.set(false);
+    let holds = condition();
+    (holds, CALLED.get())
+}
+
+/// A fibre calls the engine.
+pub(super) fn called() {
+    CALLED.set(true);
+}
+
+/// A condition needs its vCPU.
+struct NeedsVcpu;
+
+/// Evaluates a condition outside of its fibre. `None` if it needs that, to access the machine.
+pub(crate) fn judge(condition: impl FnOnce() -> bool) -> Option<bool> {
+    JUDGES.set(true);
+    let verdict = catch_unwind(AssertUnwindSafe(condition));
+    JUDGES.set(false);
+    match verdict {
+        Ok(verdict) => Some(verdict),
+        Err(reason) if reason.is::<NeedsVcpu>() => None,
+        Err(reason) => resume_unwind(reason),
+    }
+}
+
+/// Code outside of fibres calls the engine: ends the evaluation of a condition, if it is one.
+pub(super) fn needs_vcpu() {
+    if JUDGES.replace(false) {
+        resume_unwind(Box::new(NeedsVcpu));
+    }
+}
