@@ -53,8 +53,8 @@
 //!                 |           |                       |                     (and handoff, after HANDOFF_NS)
 //!                 '-> owner   '-> gives up            '-> owner: wake is set if others are counted
 //!
-//!   who spins while others sleep:  beside the spinner --> spinner --> owner, asleep, or gone
-//!                                                    '--> asleep: a sleeper is woken instead
+//!   who spins while others sleep:  spinner, if there is none --> owner, asleep, or gone
+//!                              '-> asleep: beside a spinner, or a sleeper is woken instead
 //! ```
 //!
 //! # Invariants
@@ -90,9 +90,8 @@
 //! # Slow path
 //!
 //! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice. While threads
-//!    sleep it becomes the spinner, if there is none, and polls at distances up to `NEAR_NS`.
-//!    Waiters beside the spinner poll at distances that double from `NEAR_NS`. One waiter in
-//!    `ROTATION` does not become the spinner. It wakes the longest sleeper, and sleeps.
+//!    sleep it becomes the spinner. If there is one it sleeps at once. One waiter in `ROTATION`
+//!    does not become the spinner. It wakes the longest sleeper, and sleeps.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
 //!    [`Platform::restart_releases`] before it sleeps.
 //! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
@@ -209,8 +208,8 @@ const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
 /// Polls between two readings of the clock.
 const POLLS: u32 = 16;
-/// The spinner polls at distances up to this, waiters beside it from this on.
-const NEAR_NS: u64 = 200;
+/// The distance of polls, at most. It grows with the length of the wait.
+const POLL_NS: u64 = 150;
 /// The spin before a sleep, by [`Platform::ticks`].
 const SPIN_NS: u64 = 5_000;
 /// The age of a wait at which a waiter that was woken in vain requests a handoff.
@@ -429,11 +428,10 @@ impl<P: Platform> Overlock<P> {
         if P::yield_slice(start) {
             start = P::ticks();
         }
-        let mut polls = POLLS;
         loop {
             let changes = |word: u32| word & LOCKED == 0 || word & PICKUP != 0;
             // Relaxed: the attempt acquires.
-            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(polls), changes);
+            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(POLLS), changes);
             let (Ok(word) | Err(word)) = polled;
             if self.attempt(word, waiter) {
                 return true;
@@ -445,28 +443,23 @@ impl<P: Platform> Overlock<P> {
             }
             if P::yield_slice(now) {
                 start = P::ticks();
-                continue;
+            } else {
+                // Each poll takes the cache line from the owner.
+                P::spin((age / 4).min(POLL_NS));
             }
-            // Each poll takes the cache line from the owner.
-            let beside = word & SPINNER != 0 && !waiter.spinner;
-            polls = if beside { 1 } else { POLLS };
-            P::spin(match beside {
-                true => age.max(NEAR_NS),
-                false => (age / 4).min(NEAR_NS),
-            });
         }
     }
 
     /// While threads sleep, makes the waiter the handoff target if it is old, and otherwise the
-    /// spinner if there is none. Returns true where it shall sleep instead: it has woken the longest
-    /// sleeper in its place, as one waiter in [`ROTATION`] does.
+    /// spinner if there is none. Returns true where it shall sleep at once: a newcomer that finds
+    /// another spinner, and one in [`ROTATION`] others, which has woken the longest sleeper.
     fn makes_way(&self, word: u32, now: u64, waiter: &mut Waiter) -> bool {
         if word & (LOCKED | SLOW | HANDOFF) != LOCKED | SLOW {
             return false;
         }
         let old = waiter.is_old::<P>();
         if !old && word & SPINNER != 0 {
-            return false;
+            return !waiter.spinner && !waiter.counted;
         }
         if !waiter.counted && is_chosen(now) {
             Step::MakeWay.taken::<P>();

@@ -112,12 +112,11 @@ fn a_spinner_sleeps_apart_while_the_lock_is_handed_off_to_another_thread() {
 
 /// `word & SPINNER != 0` in `makes_way`.
 #[test]
-fn there_is_one_spinner_at_a_time() {
+fn a_newcomer_that_finds_a_spinner_sleeps() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = spinner(2, lock);
     let three = locker(3, lock);
-    poll_on(&three);
     three.sleep();
     assert!(has(lock, SPINNER) && sleepers(lock) == 2);
     unlock(lock);
