@@ -8,8 +8,8 @@
 //!
 //! It combines three published ideas:
 //! - *Concurrency restriction* (Dice, "Malthusian Locks", EuroSys 2017). Sleepers are the passive
-//!   set, and running threads may barge past them. While a woken sleeper is on its way, unlocks
-//!   wake another one only after a further thread has gone to sleep.
+//!   set, and running threads may barge past them. Unlocks wake nobody while one waiter, the
+//!   *spinner*, polls the lock. Now and then a waiter changes places with the longest sleeper.
 //! - *Handoff* (the kernel's mutex and reader-writer semaphore). A sleeper that was bypassed for
 //!   too long becomes the *handoff target*: it requests the lock, and the next unlock hands it off.
 //! - *Asymmetric synchronisation* (Dekker's pattern with the fence on one side). A waiter that is
@@ -18,19 +18,20 @@
 //! # Layout
 //!
 //! ```text
-//!  31       11    10      9        8      7..4     3       2      1       0
-//! +-----------+-------+--------+---------+------+-------+------+------+--------+
-//! | sleepers  | apart | pickup | handoff |      | empty | slow | wake | locked |
-//! +-----------+-------+--------+---------+------+-------+------+------+--------+
-//!                                        byte 0
+//!  31     11    10      9        8      7..5      4        3       2      1       0
+//! +---------+-------+--------+---------+------+---------+-------+------+------+--------+
+//! |sleepers | apart | pickup | handoff |      | spinner | empty | slow | wake | locked |
+//! +---------+-------+--------+---------+------+---------+-------+------+------+--------+
+//!                                      byte 0
 //! ```
 //!
 //! | bits | meaning; who writes them |
 //! |---|---|
 //! | locked | the lock is owned, or handed off. Set by acquisitions, cleared by unlocks |
-//! | wake | the next unlock wakes one sleeper. Set by waiters about to sleep, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
+//! | wake | the next unlock wakes one sleeper, unless spinner is set. Set by waiters about to sleep, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
 //! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
 //! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins |
+//! | spinner | a waiter polls the lock while others sleep, and unlocks wake nobody. Set and cleared by that waiter, the *spinner*; cleared by a request for a handoff. The store of a restartable unlock may erase it too |
 //! | handoff | the handoff target requests the lock. Set and cleared by the target |
 //! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
@@ -51,14 +52,17 @@
 //!   a waiter:  spins --> counted, asleep --woken--> spins --in vain--> counted, asleep: wake is set
 //!                 |           |                       |                     (and handoff, after HANDOFF_NS)
 //!                 '-> owner   '-> gives up            '-> owner: wake is set if others are counted
+//!
+//!   who spins while others sleep:  spinner, if there is none --> owner, asleep, or gone
+//!                              '-> asleep: beside a spinner, or a sleeper is woken instead
 //! ```
 //!
 //! # Invariants
 //!
 //! - I1: with locked and without pickup, one thread owns the lock. With pickup nobody owns it, and
 //!   one of the threads that may pick it up will do so.
-//! - I2: while sleepers is not 0, one of three things holds: wake and slow are set; or a counted
-//!   thread is awake; or a kick is under way, by an unlock or by `adopt`. A counted thread that is
+//! - I2: while sleepers is not 0, one of three things holds: wake and slow are set, and an unlock
+//!   wakes a sleeper or there is a spinner (I6); or a counted thread is awake; or a kick is under way, by an unlock or by `adopt`. A counted thread that is
 //!   awake sets both bits again as it acquires, sleeps or leaves. Each waiter sleeps on a word with
 //!   wake.
 //! - I3: handoff belongs to one thread, the target, until that thread clears it. No other waiter
@@ -66,6 +70,9 @@
 //! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
 //! - I5: the store or exchange by which an unlock releases or hands off is its last access. The
 //!   next owner may free the lock after that. The kick that follows needs only the address.
+//! - I6: while spinner is set, a thread that has set it is awake. It takes the lock if it is free,
+//!   and otherwise clears spinner on a locked word as it sleeps or leaves. Handoff and spinner are
+//!   not set together: unlocks look at byte 0 alone while spinner is set.
 //!
 //! # Orderings
 //!
@@ -82,13 +89,15 @@
 //!
 //! # Slow path
 //!
-//! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice.
+//! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice. While threads
+//!    sleep it becomes the spinner. If there is one it sleeps at once. One waiter in `ROTATION`
+//!    does not become the spinner. It wakes the longest sleeper, and sleeps.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
 //!    [`Platform::restart_releases`] before it sleeps.
 //! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
 //! 4. A woken thread spins again. It stays counted until it owns the lock or gives up.
 //! 5. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff first, unless another
-//!    thread has.
+//!    thread has: while it spins, or as it sleeps.
 //!
 //! A newcomer that finds the lock handed off to another thread sleeps apart until it is picked up.
 //!
@@ -116,6 +125,11 @@
 //! word without wake. Such a word may come back after the woken thread is done and its kick is
 //! lost, and the joiner would sleep on it for ever.
 //!
+//! An unlock that finds spinner set leaves wake as it is, and kicks nobody. The spinner is awake: it
+//! takes the lock, and its unlock wakes a sleeper; or it clears spinner on a locked word, and the
+//! owner's unlock wakes one. A thread whose spinner was erased may clear that of another thread.
+//! Then an unlock kicks although a waiter polls.
+//!
 //! A waiter that gives up takes the lock if it is free, and otherwise sets wake for the others: no
 //! kick ends with it. A newcomer that sleeps apart may receive the kick of a counted sleeper, where
 //! the platform does not tell them apart or the sleep can be cancelled. It passes that kick on.
@@ -123,8 +137,10 @@
 //! # How long a waiter can wait
 //!
 //! The futex queue is first come, first served. A waiter that was woken in vain after `HANDOFF_NS`
-//! requests a handoff, and then only the present owner has the lock before it. There is one
-//! exception: a thread may still be in `restart_releases` after all that time. Then restartable
+//! requests a handoff, and then only the present owner has the lock before it. While a spinner
+//! succeeds the other, a sleeper is woken by those that make way: by one in `ROTATION` of the waiters
+//! that could become the spinner. So the time until a sleeper is woken depends on chance, in
+//! proportion to the number of sleepers before it. There is one exception: a thread may still be in `restart_releases` after all that time. Then restartable
 //! unlocks may erase flags until a thread's flags have outlived its call, and others may barge
 //! meanwhile.
 //!
@@ -139,9 +155,10 @@
 //!
 //! # Where this deviates from the published forms
 //!
-//! - Malthusian locks keep the passive set in a list of their own, and a random choice brings
-//!   threads back. Here the futex queue is the passive set, each unlock with wake brings one
-//!   thread back, and the handoff bounds the wait.
+//! - Malthusian locks keep the passive set in a list of their own, and the owner brings a thread
+//!   back at random. Here the futex queue is the passive set. Each unlock that finds wake and no
+//!   spinner brings a thread back, and at random a waiter does, in its own place. The handoff
+//!   bounds the wait after that.
 //! - The kernel's first waiter requests the handoff once it was woken in vain; here it waits for
 //!   `HANDOFF_NS`. The kernel's owner word names the target; here the target knows itself.
 //! - A futex mutex (Drepper, "Futexes Are Tricky", 2011) unlocks by an exchange, which tells
@@ -175,6 +192,8 @@ const WAKE: u32 = 1 << 1;
 const SLOW: u32 = 1 << 2;
 /// No thread is counted: an unlock may clear SLOW.
 const EMPTY: u32 = 1 << 3;
+/// A waiter polls the lock, and unlocks wake nobody.
+const SPINNER: u32 = 1 << 4;
 /// The handoff target requests the lock.
 const HANDOFF: u32 = 1 << 8;
 /// The lock is handed off, and stays locked: with HANDOFF for the target, else for any counted
@@ -189,13 +208,18 @@ const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
 /// Polls between two readings of the clock.
 const POLLS: u32 = 16;
+/// The distance of polls, at most. It grows with the length of the wait.
+const POLL_NS: u64 = 150;
 /// The spin before a sleep, by [`Platform::ticks`].
 const SPIN_NS: u64 = 5_000;
 /// The age of a wait at which a waiter that was woken in vain requests a handoff.
 const HANDOFF_NS: u64 = 4_000_000;
+/// One in so many waiters that could become the spinner wakes the longest sleeper, and sleeps. A
+/// power of two.
+const ROTATION: u64 = 64;
 
 diagram! {
-    "overlock" {
+    "v0" {
         Take = "free -> held: at once",
         TakeSpinning = "free -> held: by a waiter that was not counted",
         TakeCounted = "free -> held: by a counted waiter",
@@ -214,6 +238,9 @@ diagram! {
         SleepApart = "awake -> asleep apart: the lock is handed off to another thread",
         GiveUp = "counted -> gone: at its limit",
         GiveUpUncounted = "awake -> gone: at its limit",
+        BecomeSpinner = "awake -> spinner: unlocks wake nobody",
+        MakeWay = "awake -> about to sleep: a sleeper is woken instead",
+        RequestAwake = "woken, old -> handoff target, awake",
         Adopt = "waits for a condition -> counted: the lock is held",
     }
 }
@@ -251,6 +278,8 @@ struct Waiter {
     counted: bool,
     /// This thread is the handoff target: it has set HANDOFF.
     target: bool,
+    /// This thread is the spinner: it has set SPINNER.
+    spinner: bool,
 }
 
 impl Waiter {
@@ -264,8 +293,13 @@ impl Waiter {
         }
     }
 
-    /// Returns the word without this counted thread, and with WAKE for the others (I2).
-    fn leave(&self, mut word: u32) -> u32 {
+    /// Returns the word without this thread: not the spinner, nor the target, nor counted. WAKE is
+    /// there for the others (I2).
+    fn leave(&self, word: u32) -> u32 {
+        let mut word = self.stop_spinning(word);
+        if !self.counted {
+            return word;
+        }
         if word < MANY {
             word -= SLEEPER;
         }
@@ -280,14 +314,39 @@ impl Waiter {
     }
 
     /// Returns the word on which this thread is about to sleep, counted. A thread that was counted
-    /// before requests a handoff after [`HANDOFF_NS`].
+    /// before requests a handoff once it is old.
     fn join<P: Platform>(&self, word: u32) -> u32 {
         if !self.counted {
-            return add_sleeper(word);
+            add_sleeper(self.stop_spinning(word))
+        } else if self.is_old::<P>() {
+            request(word)
+        } else {
+            self.stop_spinning(word) | WAKE | SLOW
         }
-        let requests = P::ticks().wrapping_sub(self.since) > HANDOFF_NS;
-        word | WAKE | SLOW | if requests { HANDOFF } else { 0 }
     }
+
+    /// A release may have erased SPINNER, and another thread have set it: that one then becomes the
+    /// spinner again.
+    fn stop_spinning(&self, word: u32) -> u32 {
+        if self.spinner { word & !SPINNER } else { word }
+    }
+
+    /// Whether this thread may request a handoff: it was woken in vain, for [`HANDOFF_NS`].
+    fn is_old<P: Platform>(&self) -> bool {
+        self.counted && P::ticks().wrapping_sub(self.since) > HANDOFF_NS
+    }
+}
+
+/// Requests a handoff. Without SPINNER, since unlocks look at byte 0 alone while it is set (I6).
+fn request(word: u32) -> u32 {
+    word & !SPINNER | WAKE | SLOW | HANDOFF
+}
+
+/// Whether the waiter that polls at this time is the one in [`ROTATION`]. The clock's last digits
+/// are as good as random here.
+fn is_chosen(now: u64) -> bool {
+    // Fibonacci hashing: the upper bits depend on all lower ones.
+    (now.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(ROTATION)
 }
 
 /// Counts one more thread. WAKE is set even while a woken thread is on its way: see "Why no wake-up
@@ -323,9 +382,10 @@ impl<P: Platform> Overlock<P> {
             since: P::ticks(),
             counted,
             target: false,
+            spinner: false,
         };
         loop {
-            if self.spin(&waiter) {
+            if self.spin(&mut waiter) {
                 return true;
             }
             if let Some(acquired) = self.sleep(&mut waiter, limit) {
@@ -339,10 +399,7 @@ impl<P: Platform> Overlock<P> {
         if !waiter.may_take(word) {
             return false;
         }
-        let mut new = (word | LOCKED) & !(PICKUP | APART);
-        if waiter.counted {
-            new = waiter.leave(new);
-        }
+        let new = waiter.leave((word | LOCKED) & !(PICKUP | APART));
         // LA: acquire, pairs with UL.
         let taken = self
             .word
@@ -366,7 +423,7 @@ impl<P: Platform> Overlock<P> {
     }
 
     /// Polls the lock for [`SPIN_NS`]. Returns whether the caller owns it now.
-    fn spin(&self, waiter: &Waiter) -> bool {
+    fn spin(&self, waiter: &mut Waiter) -> bool {
         let mut start = P::ticks();
         if P::yield_slice(start) {
             start = P::ticks();
@@ -381,16 +438,46 @@ impl<P: Platform> Overlock<P> {
             }
             let now = P::ticks();
             let age = now.wrapping_sub(start);
-            if age > SPIN_NS || word & PICKUP != 0 {
+            if age > SPIN_NS || word & PICKUP != 0 || self.makes_way(word, now, waiter) {
                 return false;
             }
             if P::yield_slice(now) {
                 start = P::ticks();
             } else {
-                // Rarer polls in a longer section: each takes the cache line from the owner.
-                P::spin(age / 4);
+                // Each poll takes the cache line from the owner.
+                P::spin((age / 4).min(POLL_NS));
             }
         }
+    }
+
+    /// While threads sleep, makes the waiter the handoff target if it is old, and otherwise the
+    /// spinner if there is none. Returns true where it shall sleep at once: a newcomer that finds
+    /// another spinner, and one in [`ROTATION`] others, which has woken the longest sleeper.
+    fn makes_way(&self, word: u32, now: u64, waiter: &mut Waiter) -> bool {
+        if word & (LOCKED | SLOW | HANDOFF) != LOCKED | SLOW {
+            return false;
+        }
+        let old = waiter.is_old::<P>();
+        if !old && word & SPINNER != 0 {
+            return !waiter.spinner && !waiter.counted;
+        }
+        if !waiter.counted && is_chosen(now) {
+            Step::MakeWay.taken::<P>();
+            P::kick_at(ptr::from_ref(&self.word), Kick::One);
+            return true;
+        }
+        let new = if old { request(word) } else { word | SPINNER };
+        // Relaxed: it publishes nothing.
+        let changed = self.word.compare_exchange(word, new, Relaxed, Relaxed);
+        if changed.is_ok() {
+            let step = match old {
+                true => Step::RequestAwake,
+                false => Step::BecomeSpinner,
+            };
+            step.taken::<P>();
+            (waiter.target, waiter.spinner) = (old, !old);
+        }
+        false
     }
 
     /// Sleeps until the lock may be taken, and returns `None`. Returns `Some` where the wait is
@@ -405,7 +492,7 @@ impl<P: Platform> Overlock<P> {
                 return Some(self.give_up(waiter));
             }
             if !waiter.counted && word & (HANDOFF | PICKUP) == PICKUP {
-                self.sleep_apart(word, limit);
+                self.sleep_apart(word, waiter, limit);
                 continue;
             }
             let asleep = waiter.join::<P>(word);
@@ -423,6 +510,7 @@ impl<P: Platform> Overlock<P> {
                 }
                 waiter.counted = true;
             }
+            waiter.spinner = false;
             let sleeper = if waiter.target {
                 Sleeper::Apart
             } else {
@@ -453,8 +541,8 @@ impl<P: Platform> Overlock<P> {
 
     /// Sleeps apart until the lock, handed off to another thread, is picked up. The newcomer is not
     /// counted: counted threads may pick the lock up, so they must not sleep (I4).
-    fn sleep_apart(&self, word: u32, limit: &Limit<'_, P>) {
-        let asleep = word | APART;
+    fn sleep_apart(&self, word: u32, waiter: &mut Waiter, limit: &Limit<'_, P>) {
+        let asleep = waiter.stop_spinning(word) | APART;
         // Relaxed: the halt compares the word.
         let joined = asleep == word
             || self
@@ -462,6 +550,7 @@ impl<P: Platform> Overlock<P> {
                 .compare_exchange(word, asleep, Relaxed, Relaxed)
                 .is_ok();
         if joined {
+            waiter.spinner = false;
             Step::SleepApart.taken::<P>();
             let woken = limit.halt(Sleeper::Apart, &self.word, asleep);
             let word = self.word.load(Relaxed);
@@ -503,19 +592,20 @@ impl<P: Platform> Overlock<P> {
     /// Ends the wait at its limit. Returns true where the caller owns the lock after all: the kick
     /// that it may have had must not end with it.
     fn give_up(&self, waiter: &Waiter) -> bool {
-        if !waiter.counted {
-            Step::GiveUpUncounted.taken::<P>();
-            return false;
-        }
         loop {
             let word = self.word.load(Relaxed);
+            let spins = waiter.spinner && word & SPINNER != 0;
+            if !waiter.counted && !spins {
+                Step::GiveUpUncounted.taken::<P>();
+                return false;
+            }
             if waiter.may_take(word) {
                 if self.attempt(word, waiter) {
                     return true;
                 }
                 continue;
             }
-            if word & SLOW == 0 {
+            if waiter.counted && word & SLOW == 0 {
                 // Once it has gone it cannot repair flags that a release erases.
                 self.announce(word, word | WAKE | SLOW);
                 continue;
@@ -538,7 +628,7 @@ impl<P: Platform> Overlock<P> {
         let mut seen = self.word.byte0_load(Relaxed);
         // Byte 0 alone, as in acquisitions: a processor delays an access that overlaps an earlier
         // one of another size.
-        while u32::from(seen) & WAKE == 0 {
+        while u32::from(seen) & (WAKE | SPINNER) != WAKE {
             let ends = u32::from(seen) & EMPTY != 0 && P::restart_is_affordable();
             let (new, step) = match ends {
                 true => (0, Step::EndSlow),
@@ -562,7 +652,7 @@ impl<P: Platform> Overlock<P> {
         loop {
             let (new, whom, step) = if word & HANDOFF != 0 {
                 (word | PICKUP, Some(Kick::Apart), Step::HandOff)
-            } else if word & WAKE != 0 {
+            } else if word & (WAKE | SPINNER) == WAKE {
                 (
                     word & !(LOCKED | WAKE),
                     Some(Kick::One),

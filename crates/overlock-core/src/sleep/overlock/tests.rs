@@ -3,6 +3,7 @@
 
 mod freed;
 mod handoff;
+mod spinner;
 
 use std::boxed::Box;
 
@@ -205,6 +206,7 @@ fn a_waiter_that_gives_up_takes_a_free_lock() {
             since: 0,
             counted: true,
             target: false,
+            spinner: false,
         };
         assert!(lock.give_up(&waiter));
     });
@@ -404,6 +406,7 @@ fn a_waiter_that_gives_up_sets_erased_flags_again() {
             since: 0,
             counted: true,
             target: false,
+            spinner: false,
         };
         assert!(!lock.give_up(&waiter));
         assert!(was(Step::BeginSlow), "releases are restarted");

@@ -91,6 +91,7 @@ fn a_target_that_gives_up_withdraws_its_request() {
             since: 0,
             counted: true,
             target: true,
+            spinner: false,
         };
         assert!(!lock.give_up(&waiter));
     });
@@ -130,6 +131,7 @@ fn a_waiter_that_gives_up_takes_a_lock_that_was_handed_off_to_it() {
             since: 0,
             counted: true,
             target,
+            spinner: false,
         };
         assert!(lock.give_up(&waiter));
         assert_eq!(word(lock), LOCKED | SLOW | EMPTY);

@@ -1,0 +1,226 @@
+//! The spinner, waiters beside it, and those that make way for a sleeper.
+
+use super::*;
+
+/// Lets a waiter poll until `bits` are set.
+fn poll_until(bits: u32, lock: Lock, actor: &Actor) {
+    while !has(lock, bits) {
+        actor.to(Point::Wait);
+    }
+}
+
+/// Lets a waiter poll for longer than it takes to become the spinner.
+fn poll_on(actor: &Actor) {
+    for _ in 0..POLLS + 3 {
+        actor.to(Point::Wait);
+    }
+}
+
+/// Moves the clock of the thread that runs this: the waiter's next look at it is a chosen one.
+fn to_a_chosen_time() {
+    while !is_chosen(Toy::now().as_nanos() + 1) {}
+}
+
+/// Thread `thread` waits beside a sleeper, as the spinner.
+fn spinner(thread: usize, lock: Lock) -> Actor {
+    let actor = locker(thread, lock);
+    poll_until(SPINNER, lock, &actor);
+    actor
+}
+
+/// `WAKE | SPINNER` in `unlock_slow`, and `stop_spinning` in `Waiter::leave`.
+#[test]
+fn unlocks_wake_nobody_while_a_spinner_polls() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = spinner(2, lock);
+    for _ in 0..3 {
+        unlock(lock);
+        lock.lock();
+    }
+    assert!(kicks() == 0 && has(lock, WAKE | SPINNER) && !one.is_kicked());
+    unlock(lock);
+    two.end();
+    assert_eq!(word(lock), LOCKED | WAKE | SLOW | SLEEPER);
+    as_thread(2, || unlock(lock));
+    assert_eq!(kicks(), 1);
+    one.end();
+    ends(lock);
+}
+
+/// `stop_spinning` in `Waiter::join`.
+#[test]
+fn a_spinner_that_goes_to_sleep_is_not_waited_for() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = spinner(2, lock);
+    two.sleep();
+    assert!(!has(lock, SPINNER) && sleepers(lock) == 2);
+    unlock(lock);
+    assert!(one.is_kicked());
+    one.end();
+    as_thread(1, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// `spins` in `give_up`.
+#[test]
+fn a_spinner_that_gives_up_is_not_waited_for() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = actor(2, move || {
+        assert!(lock.lock_until(Toy::now()).is_none());
+    });
+    poll_until(SPINNER, lock, &two);
+    two.end();
+    assert_eq!(word(lock), LOCKED | WAKE | SLOW | SLEEPER);
+    unlock(lock);
+    one.end();
+    ends(lock);
+}
+
+/// `spins` in `give_up`: the flags are those of others.
+#[test]
+fn a_spinner_whose_bit_was_erased_gives_up_and_changes_nothing() {
+    let lock = held();
+    let waiter = Waiter {
+        since: 0,
+        counted: false,
+        target: false,
+        spinner: true,
+    };
+    assert!(!lock.give_up(&waiter));
+    assert_eq!(word(lock), LOCKED);
+    ends(lock);
+}
+
+/// `stop_spinning` in `sleep_apart`.
+#[test]
+fn a_spinner_sleeps_apart_while_the_lock_is_handed_off_to_another_thread() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = spinner(2, lock);
+    unlock_fair(lock);
+    two.sleep();
+    assert!(has(lock, LOCKED | PICKUP | APART) && !has(lock, SPINNER));
+    one.end();
+    as_thread(1, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// `word & SPINNER != 0` in `makes_way`.
+#[test]
+fn a_newcomer_that_finds_a_spinner_sleeps() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = spinner(2, lock);
+    let three = locker(3, lock);
+    three.sleep();
+    assert!(has(lock, SPINNER) && sleepers(lock) == 2);
+    unlock(lock);
+    two.end();
+    as_thread(2, || unlock(lock));
+    one.end();
+    as_thread(1, || unlock(lock));
+    three.end();
+    ends(lock);
+}
+
+/// `word & SLOW` in `makes_way`: a release that looks at byte 0 must find it as it was.
+#[test]
+fn nobody_becomes_the_spinner_while_nobody_sleeps() {
+    let lock = held();
+    let one = locker(1, lock);
+    poll_on(&one);
+    assert_eq!(word(lock), LOCKED);
+    unlock(lock);
+    one.end();
+    ends(lock);
+}
+
+/// `is_chosen` in `makes_way`.
+#[test]
+fn one_in_many_waiters_makes_way_for_the_longest_sleeper() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = sleeper(2, lock);
+    let three = locker(3, lock);
+    three.to(Point::Wait);
+    three.interrupt(to_a_chosen_time);
+    three.to(Point::Kick);
+    three.sleep();
+    assert!(!has(lock, SPINNER) && has(lock, WAKE) && sleepers(lock) == 3);
+    unlock(lock);
+    one.end();
+    as_thread(1, || unlock(lock));
+    two.end();
+    as_thread(2, || unlock(lock));
+    three.end();
+    ends(lock);
+}
+
+/// `!waiter.counted` in `makes_way`.
+#[test]
+fn a_woken_thread_makes_way_for_nobody() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = sleeper(2, lock);
+    unlock(lock);
+    lock.lock();
+    one.to(Point::Wait);
+    one.interrupt(to_a_chosen_time);
+    poll_until(SPINNER, lock, &one);
+    assert_eq!(kicks(), 1);
+    unlock(lock);
+    one.end();
+    as_thread(1, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// `old` in `makes_way`.
+#[test]
+fn a_woken_thread_that_is_old_requests_a_handoff_before_it_sleeps() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = spinner(2, lock);
+    one.interrupt(|| {
+        Toy::delay(HANDOFF_NS);
+    });
+    one.startle();
+    poll_until(HANDOFF, lock, &one);
+    assert!(!has(lock, SPINNER), "an unlock has to see the request");
+    unlock(lock);
+    assert!(has(lock, LOCKED | PICKUP | HANDOFF));
+    assert!(lock.try_lock().is_none());
+    one.end();
+    two.sleep();
+    as_thread(1, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// `word & HANDOFF` in `makes_way`.
+#[test]
+fn nobody_becomes_the_spinner_while_a_handoff_is_requested() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    one.startle();
+    one.to(Point::Wait);
+    one.interrupt(|| {
+        Toy::delay(HANDOFF_NS);
+    });
+    one.sleep();
+    assert!(has(lock, HANDOFF));
+    let two = locker(2, lock);
+    poll_on(&two);
+    assert!(!has(lock, SPINNER));
+    unlock(lock);
+    one.end();
+    two.sleep();
+    as_thread(1, || unlock(lock));
+    two.end();
+    ends(lock);
+}
