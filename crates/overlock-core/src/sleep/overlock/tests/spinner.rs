@@ -110,21 +110,39 @@ fn a_spinner_sleeps_apart_while_the_lock_is_handed_off_to_another_thread() {
     ends(lock);
 }
 
-/// `word & SPINNER != 0` in `makes_way`.
+/// `!SPINNER` in `with_wake`: the spinner may have been stopped, and wake up nobody.
 #[test]
-fn a_newcomer_that_finds_a_spinner_sleeps() {
+fn who_sleeps_does_not_wait_for_a_spinner_that_does_not_run() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = spinner(2, lock);
-    let three = locker(3, lock);
-    three.sleep();
-    assert!(has(lock, SPINNER) && sleepers(lock) == 2);
+    let three = sleeper(3, lock);
+    assert!(!has(lock, SPINNER) && sleepers(lock) == 2);
     unlock(lock);
-    two.end();
-    as_thread(2, || unlock(lock));
+    assert!(one.is_kicked());
     one.end();
     as_thread(1, || unlock(lock));
     three.end();
+    as_thread(3, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// `EMPTY` in `makes_way`: there is nobody to wake, and nobody who relies on a wake-up.
+#[test]
+fn nobody_makes_way_for_nobody() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    unlock(lock);
+    one.end();
+    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
+    let two = locker(2, lock);
+    two.to(Point::Wait);
+    two.interrupt(to_a_chosen_time);
+    poll_on(&two);
+    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
+    unlock(lock);
+    two.end();
     ends(lock);
 }
 
