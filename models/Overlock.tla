@@ -47,7 +47,7 @@ define
                   !.slow = @ \/ (w.sleepers > 1 /\ Broken # "leave_without_slow"), !.calm = @ \/ w.sleepers = 1]
     HasToDo == word.wake \/ word.slow \/ word.calm \/ word.spinner
     \* The word where a waiter may become the spinner.
-    CanMakeWay == word.locked /\ ~word.given /\ word.slow
+    CanMakeWay == word.locked /\ ~word.given /\ word.slow /\ ~word.calm
     Spins(t) == t \in announced /\ word.spinner
     Asleep(t) == t \in apart \/ \E i \in DOMAIN queue : queue[i] = t
     Without(t) == SelectSeq(queue, LAMBDA u : u # t)
@@ -121,8 +121,8 @@ sleep:
                     goto halt_apart;
                 elsif self \notin counted then
                     counted := counted \union {self};
-                    with stopped = IF Broken = "joiner_keeps_spinner" THEN word ELSE Stopped(word, self),
-                         joined = [stopped EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
+                    with joined = [word EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
+                                               !.spinner = @ /\ Broken = "joiner_keeps_spinner",
                                                !.calm = @ /\ Broken = "calm_stays",
                                                !.wake = @ \/ (Broken = "join_without_wake" => word.sleepers = 0)],
                          begins = ~word.slow /\ Sequence /\ Broken # "no_restart" do
@@ -133,9 +133,8 @@ sleep:
                     end with;
                 else
                     with asks \in {FALSE, ~word.asked /\ ~word.given}, begins = ~word.slow /\ Sequence do
-                        word := [IF Broken = "sleeper_keeps_spinner" THEN word ELSE Stopped(word, self)
-                                    EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks,
-                                           !.spinner = @ /\ (~asks \/ Broken = "request_keeps_spinner")];
+                        word := [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks,
+                                             !.spinner = @ /\ Broken = IF asks THEN "request_keeps_spinner" ELSE "sleeper_keeps_spinner"];
                         announced := announced \ {self};
                         if asks then
                             heir := self;
@@ -264,7 +263,7 @@ wakes:
 end process;
 
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-2da26fa97c80bb49ea7800413c8e6661
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-bcb8ec6bcbbd5cafdeb2875e5f590141
 VARIABLES word, queue, apart, within, counted, heir, announced, expected, 
           owner, firm, pc
 
@@ -281,7 +280,7 @@ Left(w, t) ==
               !.slow = @ \/ (w.sleepers > 1 /\ Broken # "leave_without_slow"), !.calm = @ \/ w.sleepers = 1]
 HasToDo == word.wake \/ word.slow \/ word.calm \/ word.spinner
 
-CanMakeWay == word.locked /\ ~word.given /\ word.slow
+CanMakeWay == word.locked /\ ~word.given /\ word.slow /\ ~word.calm
 Spins(t) == t \in announced /\ word.spinner
 Asleep(t) == t \in apart \/ \E i \in DOMAIN queue : queue[i] = t
 Without(t) == SelectSeq(queue, LAMBDA u : u # t)
@@ -385,24 +384,23 @@ sleep(self) == /\ pc[self] = "sleep"
                                            /\ UNCHANGED << counted, heir, firm >>
                                       ELSE /\ IF self \notin counted
                                                  THEN /\ counted' = (counted \union {self})
-                                                      /\ LET stopped == IF Broken = "joiner_keeps_spinner" THEN word ELSE Stopped(word, self) IN
-                                                           LET joined == [stopped EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
-                                                                                      !.calm = @ /\ Broken = "calm_stays",
-                                                                                      !.wake = @ \/ (Broken = "join_without_wake" => word.sleepers = 0)] IN
-                                                             LET begins == ~word.slow /\ Sequence /\ Broken # "no_restart" IN
-                                                               /\ word' = joined
-                                                               /\ announced' = announced \ {self}
-                                                               /\ expected' = [expected EXCEPT ![self] = joined]
-                                                               /\ IF begins
-                                                                     THEN /\ pc' = [pc EXCEPT ![self] = "restart"]
-                                                                     ELSE /\ pc' = [pc EXCEPT ![self] = "halt"]
+                                                      /\ LET joined == [word EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
+                                                                                    !.spinner = @ /\ Broken = "joiner_keeps_spinner",
+                                                                                    !.calm = @ /\ Broken = "calm_stays",
+                                                                                    !.wake = @ \/ (Broken = "join_without_wake" => word.sleepers = 0)] IN
+                                                           LET begins == ~word.slow /\ Sequence /\ Broken # "no_restart" IN
+                                                             /\ word' = joined
+                                                             /\ announced' = announced \ {self}
+                                                             /\ expected' = [expected EXCEPT ![self] = joined]
+                                                             /\ IF begins
+                                                                   THEN /\ pc' = [pc EXCEPT ![self] = "restart"]
+                                                                   ELSE /\ pc' = [pc EXCEPT ![self] = "halt"]
                                                       /\ UNCHANGED << heir, 
                                                                       firm >>
                                                  ELSE /\ \E asks \in {FALSE, ~word.asked /\ ~word.given}:
                                                            LET begins == ~word.slow /\ Sequence IN
-                                                             /\ word' = [IF Broken = "sleeper_keeps_spinner" THEN word ELSE Stopped(word, self)
-                                                                            EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks,
-                                                                                   !.spinner = @ /\ (~asks \/ Broken = "request_keeps_spinner")]
+                                                             /\ word' = [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks,
+                                                                                     !.spinner = @ /\ Broken = IF asks THEN "request_keeps_spinner" ELSE "sleeper_keeps_spinner"]
                                                              /\ announced' = announced \ {self}
                                                              /\ IF asks
                                                                    THEN /\ heir' = self
@@ -616,7 +614,7 @@ Next == world
 Spec == /\ Init /\ [][Next]_vars
         /\ \A self \in Threads : WF_vars(thread(self))
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-9a11ad5deb7c35db43efbace74284b2f
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-4420e96ead2a9ca0e65346a39a6878a7
 -------------------------------------------------------------------------------
 (* Safety *)
 

@@ -780,8 +780,11 @@ unsafe impl<P: Platform> RawFairLock for Overlock<P> {
         // With a saturated count there may be nobody to pick it up.
         while word & (WAKE | HANDOFF) == WAKE && word < MANY {
             // UL: release, pairs with LA. The lock may be freed from here on (I5).
-            let new = word & !WAKE | PICKUP;
-            match self.word.compare_exchange_weak(word, new, Release, Relaxed) {
+            let given = word & !WAKE | PICKUP;
+            match self
+                .word
+                .compare_exchange_weak(word, given, Release, Relaxed)
+            {
                 Ok(_) => {
                     Step::HandOffFairly.taken::<P>();
                     return P::kick_at(address, Kick::One);
