@@ -31,7 +31,7 @@
 //! | wake | the next unlock wakes one sleeper, unless spinner is set. Set by waiters about to sleep, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
 //! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
 //! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins |
-//! | spinner | a waiter polls the lock while others sleep, and unlocks wake nobody. Set and cleared by that waiter, the *spinner*; cleared by a request for a handoff. The store of a restartable unlock may erase it too |
+//! | spinner | a waiter polls the lock while others sleep, and unlocks wake nobody. Set and cleared by that waiter, the *spinner*, and cleared by each thread that goes to sleep or requests a handoff. The store of a restartable unlock may erase it too |
 //! | handoff | the handoff target requests the lock. Set and cleared by the target |
 //! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
@@ -53,8 +53,8 @@
 //!                 |           |                       |                     (and handoff, after HANDOFF_NS)
 //!                 '-> owner   '-> gives up            '-> owner: wake is set if others are counted
 //!
-//!   who spins while others sleep:  spinner, if there is none --> owner, asleep, or gone
-//!                              '-> asleep: beside a spinner, or a sleeper is woken instead
+//!   who spins while others sleep:  beside the spinner --> spinner --> owner, asleep, or gone
+//!                                                    '--> asleep: a sleeper is woken instead
 //! ```
 //!
 //! # Invariants
@@ -70,9 +70,10 @@
 //! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
 //! - I5: the store or exchange by which an unlock releases or hands off is its last access. The
 //!   next owner may free the lock after that. The kick that follows needs only the address.
-//! - I6: while spinner is set, a thread that has set it is awake. It takes the lock if it is free,
-//!   and otherwise clears spinner on a locked word as it sleeps or leaves. Handoff and spinner are
-//!   not set together: unlocks look at byte 0 alone while spinner is set.
+//! - I6: while spinner is set, a thread that has set it is awake, and has run since the last thread
+//!   joined the sleepers. It takes the lock if it is free, and otherwise clears spinner on a locked
+//!   word as it sleeps or leaves. Handoff and spinner are not set together: unlocks look at byte 0
+//!   alone while spinner is set.
 //!
 //! # Orderings
 //!
@@ -90,8 +91,9 @@
 //! # Slow path
 //!
 //! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice. While threads
-//!    sleep it becomes the spinner. If there is one it sleeps at once. One waiter in `ROTATION`
-//!    does not become the spinner. It wakes the longest sleeper, and sleeps.
+//!    sleep it becomes the spinner, if there is none. Waiters beside the spinner poll more rarely,
+//!    at distances that double from `POLL_NS`. One waiter in `ROTATION` does not become the
+//!    spinner. It wakes the longest sleeper, and sleeps.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
 //!    [`Platform::restart_releases`] before it sleeps.
 //! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
@@ -127,8 +129,12 @@
 //!
 //! An unlock that finds spinner set leaves wake as it is, and kicks nobody. The spinner is awake: it
 //! takes the lock, and its unlock wakes a sleeper; or it clears spinner on a locked word, and the
-//! owner's unlock wakes one. A thread whose spinner was erased may clear that of another thread.
-//! Then an unlock kicks although a waiter polls.
+//! owner's unlock wakes one. A thread may clear the spinner of another one. Then an unlock kicks
+//! although a waiter polls.
+//!
+//! A spinner that does not run, as it was preempted or stopped, holds up those that slept before it
+//! did so, like a woken thread that does not run. Each thread that joins clears spinner: it and all
+//! before it are woken one after the other.
 //!
 //! A waiter that gives up takes the lock if it is free, and otherwise sets wake for the others: no
 //! kick ends with it. A newcomer that sleeps apart may receive the kick of a counted sleeper, where
@@ -208,7 +214,8 @@ const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
 /// Polls between two readings of the clock.
 const POLLS: u32 = 16;
-/// The distance of polls, at most. It grows with the length of the wait.
+/// The distance of polls, at most. It grows with the length of the wait. Beside a spinner it is at
+/// least as much.
 const POLL_NS: u64 = 150;
 /// The spin before a sleep, by [`Platform::ticks`].
 const SPIN_NS: u64 = 5_000;
@@ -317,11 +324,11 @@ impl Waiter {
     /// before requests a handoff once it is old.
     fn join<P: Platform>(&self, word: u32) -> u32 {
         if !self.counted {
-            add_sleeper(self.stop_spinning(word))
+            add_sleeper(word)
         } else if self.is_old::<P>() {
-            request(word)
+            with_wake(word) | HANDOFF
         } else {
-            self.stop_spinning(word) | WAKE | SLOW
+            with_wake(word)
         }
     }
 
@@ -337,9 +344,10 @@ impl Waiter {
     }
 }
 
-/// Requests a handoff. Without SPINNER, since unlocks look at byte 0 alone while it is set (I6).
-fn request(word: u32) -> u32 {
-    word & !SPINNER | WAKE | SLOW | HANDOFF
+/// Has the next unlock wake a sleeper, or see HANDOFF (I6). Clears SPINNER, whoever set it: the
+/// spinner may have lost its CPU, and who sleeps does not rely on threads that do not run.
+fn with_wake(word: u32) -> u32 {
+    word & !SPINNER | WAKE | SLOW
 }
 
 /// Whether the waiter that polls at this time is the one in [`ROTATION`]. The clock's last digits
@@ -353,7 +361,7 @@ fn is_chosen(now: u64) -> bool {
 /// is lost" on waiters that are slow to sleep.
 fn add_sleeper(word: u32) -> u32 {
     let counted = if word < MANY { word + SLEEPER } else { word };
-    (counted | WAKE | SLOW) & !EMPTY
+    with_wake(counted) & !EMPTY
 }
 
 impl<P: Platform> Overlock<P> {
@@ -428,10 +436,11 @@ impl<P: Platform> Overlock<P> {
         if P::yield_slice(start) {
             start = P::ticks();
         }
+        let mut polls = POLLS;
         loop {
             let changes = |word: u32| word & LOCKED == 0 || word & PICKUP != 0;
             // Relaxed: the attempt acquires.
-            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(POLLS), changes);
+            let polled = P::wait_until(&self.word, Relaxed, Spin::Polls(polls), changes);
             let (Ok(word) | Err(word)) = polled;
             if self.attempt(word, waiter) {
                 return true;
@@ -443,30 +452,38 @@ impl<P: Platform> Overlock<P> {
             }
             if P::yield_slice(now) {
                 start = P::ticks();
-            } else {
-                // Each poll takes the cache line from the owner.
-                P::spin((age / 4).min(POLL_NS));
+                continue;
             }
+            // Each poll takes the cache line from the owner.
+            let beside = word & SPINNER != 0 && !waiter.spinner;
+            polls = if beside { 1 } else { POLLS };
+            P::spin(match beside {
+                true => age.max(POLL_NS),
+                false => (age / 4).min(POLL_NS),
+            });
         }
     }
 
     /// While threads sleep, makes the waiter the handoff target if it is old, and otherwise the
-    /// spinner if there is none. Returns true where it shall sleep at once: a newcomer that finds
-    /// another spinner, and one in [`ROTATION`] others, which has woken the longest sleeper.
+    /// spinner if there is none. Returns true where it shall sleep instead: it has woken the longest
+    /// sleeper in its place, as one waiter in [`ROTATION`] does.
     fn makes_way(&self, word: u32, now: u64, waiter: &mut Waiter) -> bool {
-        if word & (LOCKED | SLOW | HANDOFF) != LOCKED | SLOW {
+        if word & (LOCKED | SLOW | HANDOFF | EMPTY) != LOCKED | SLOW {
             return false;
         }
         let old = waiter.is_old::<P>();
         if !old && word & SPINNER != 0 {
-            return !waiter.spinner && !waiter.counted;
+            return false;
         }
         if !waiter.counted && is_chosen(now) {
             Step::MakeWay.taken::<P>();
             P::kick_at(ptr::from_ref(&self.word), Kick::One);
             return true;
         }
-        let new = if old { request(word) } else { word | SPINNER };
+        let new = match old {
+            true => with_wake(word) | HANDOFF,
+            false => word | SPINNER,
+        };
         // Relaxed: it publishes nothing.
         let changed = self.word.compare_exchange(word, new, Relaxed, Relaxed);
         if changed.is_ok() {
@@ -759,22 +776,24 @@ unsafe impl<P: Platform> RawFairLock for Overlock<P> {
     unsafe fn unlock_fair(&self, (): ()) {
         crate::check!(self.is_locked(), "unlock of a lock that is free");
         let address = ptr::from_ref(&self.word);
-        let word = self.word.load(Relaxed);
-        // UL: release, pairs with LA. The lock may be freed from here on (I5).
+        let mut word = self.word.load(Relaxed);
         // With a saturated count there may be nobody to pick it up.
-        let handed_off = word & (WAKE | HANDOFF) == WAKE
-            && word < MANY
-            && self
+        while word & (WAKE | HANDOFF) == WAKE && word < MANY {
+            // UL: release, pairs with LA. The lock may be freed from here on (I5).
+            let given = word & !WAKE | PICKUP;
+            match self
                 .word
-                .compare_exchange(word, word & !WAKE | PICKUP, Release, Relaxed)
-                .is_ok();
-        if handed_off {
-            Step::HandOffFairly.taken::<P>();
-            P::kick_at(address, Kick::One);
-        } else {
-            // SAFETY: the caller's promise.
-            unsafe { self.unlock(()) };
+                .compare_exchange_weak(word, given, Release, Relaxed)
+            {
+                Ok(_) => {
+                    Step::HandOffFairly.taken::<P>();
+                    return P::kick_at(address, Kick::One);
+                }
+                Err(now) => word = now,
+            }
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock(()) }
     }
 }
 

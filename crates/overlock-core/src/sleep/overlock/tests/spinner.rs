@@ -110,21 +110,39 @@ fn a_spinner_sleeps_apart_while_the_lock_is_handed_off_to_another_thread() {
     ends(lock);
 }
 
-/// `word & SPINNER != 0` in `makes_way`.
+/// `!SPINNER` in `with_wake`: the spinner may have been stopped, and wake up nobody.
 #[test]
-fn a_newcomer_that_finds_a_spinner_sleeps() {
+fn who_sleeps_does_not_wait_for_a_spinner_that_does_not_run() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = spinner(2, lock);
-    let three = locker(3, lock);
-    three.sleep();
-    assert!(has(lock, SPINNER) && sleepers(lock) == 2);
+    let three = sleeper(3, lock);
+    assert!(!has(lock, SPINNER) && sleepers(lock) == 2);
     unlock(lock);
-    two.end();
-    as_thread(2, || unlock(lock));
+    assert!(one.is_kicked());
     one.end();
     as_thread(1, || unlock(lock));
     three.end();
+    as_thread(3, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// `EMPTY` in `makes_way`: there is nobody to wake, and nobody who relies on a wake-up.
+#[test]
+fn nobody_makes_way_for_nobody() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    unlock(lock);
+    one.end();
+    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
+    let two = locker(2, lock);
+    two.to(Point::Wait);
+    two.interrupt(to_a_chosen_time);
+    poll_on(&two);
+    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
+    unlock(lock);
+    two.end();
     ends(lock);
 }
 
@@ -222,5 +240,53 @@ fn nobody_becomes_the_spinner_while_a_handoff_is_requested() {
     two.sleep();
     as_thread(1, || unlock(lock));
     two.end();
+    ends(lock);
+}
+
+/// `may_take` in `give_up`: the release has woken nobody, since there was a spinner.
+#[test]
+fn a_spinner_that_gives_up_takes_a_free_lock() {
+    let lock = leak();
+    let waiter = Waiter {
+        since: 0,
+        counted: false,
+        target: false,
+        spinner: true,
+    };
+    lock.word.store(WAKE | SLOW | SPINNER | SLEEPER, Relaxed);
+    assert!(lock.give_up(&waiter));
+    assert_eq!(word(lock), LOCKED | WAKE | SLOW | SLEEPER);
+    unlock(lock);
+    assert_eq!(kicks(), 1);
+}
+
+/// `WAKE | SPINNER` in `unlock_waking`: the spinner came after the look at byte 0.
+#[test]
+fn an_unlock_wakes_nobody_beside_a_spinner_that_has_just_come() {
+    let lock = held();
+    let waits = WAKE | SLOW | SPINNER | SLEEPER;
+    lock.word.store(LOCKED | waits, Relaxed);
+    lock.unlock_waking();
+    assert_eq!((word(lock), kicks()), (waits, 0));
+}
+
+/// `counted` in `is_old`: a target that is not counted would leave HANDOFF set as it acquires.
+#[test]
+fn a_newcomer_that_is_old_requests_nothing() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let mut waiter = Waiter {
+        since: Toy::ticks(),
+        counted: false,
+        target: false,
+        spinner: false,
+    };
+    Toy::delay(2 * HANDOFF_NS);
+    let now = (0..).find(|&now| !is_chosen(now)).unwrap();
+    assert!(!lock.makes_way(word(lock), now, &mut waiter));
+    assert!(has(lock, SPINNER) && !has(lock, HANDOFF) && waiter.spinner);
+    assert!(!lock.give_up(&waiter));
+    unlock(lock);
+    one.end();
     ends(lock);
 }
