@@ -121,8 +121,10 @@ sleep:
                     goto halt_apart;
                 elsif self \notin counted then
                     counted := counted \union {self};
-                    with joined = [word EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
-                                               !.spinner = @ /\ Broken = "joiner_keeps_spinner",
+                    \* Whether it has seen the spinner become it.
+                    with knows \in BOOLEAN,
+                         joined = [word EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
+                                               !.spinner = @ /\ knows /\ (self \notin announced \/ Broken = "joiner_keeps_spinner"),
                                                !.calm = @ /\ Broken = "calm_stays",
                                                !.wake = @ \/ (Broken = "join_without_wake" => word.sleepers = 0)],
                          begins = ~word.slow /\ Sequence /\ Broken # "no_restart" do
@@ -132,9 +134,10 @@ sleep:
                         if begins then goto restart; else goto halt; end if;
                     end with;
                 else
-                    with asks \in {FALSE, ~word.asked /\ ~word.given}, begins = ~word.slow /\ Sequence do
+                    with asks \in {FALSE, ~word.asked /\ ~word.given}, knows \in BOOLEAN, begins = ~word.slow /\ Sequence do
                         word := [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks,
-                                             !.spinner = @ /\ Broken = IF asks THEN "request_keeps_spinner" ELSE "sleeper_keeps_spinner"];
+                                             !.spinner = @ /\ IF asks THEN Broken = "request_keeps_spinner"
+                                                             ELSE knows /\ (self \notin announced \/ Broken = "sleeper_keeps_spinner")];
                         announced := announced \ {self};
                         if asks then
                             heir := self;
@@ -263,7 +266,7 @@ wakes:
 end process;
 
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-bcb8ec6bcbbd5cafdeb2875e5f590141
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-120b7d4eee399bc10fd5d7e58162250a
 VARIABLES word, queue, apart, within, counted, heir, announced, expected, 
           owner, firm, pc
 
@@ -384,34 +387,37 @@ sleep(self) == /\ pc[self] = "sleep"
                                            /\ UNCHANGED << counted, heir, firm >>
                                       ELSE /\ IF self \notin counted
                                                  THEN /\ counted' = (counted \union {self})
-                                                      /\ LET joined == [word EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
-                                                                                    !.spinner = @ /\ Broken = "joiner_keeps_spinner",
-                                                                                    !.calm = @ /\ Broken = "calm_stays",
-                                                                                    !.wake = @ \/ (Broken = "join_without_wake" => word.sleepers = 0)] IN
-                                                           LET begins == ~word.slow /\ Sequence /\ Broken # "no_restart" IN
-                                                             /\ word' = joined
-                                                             /\ announced' = announced \ {self}
-                                                             /\ expected' = [expected EXCEPT ![self] = joined]
-                                                             /\ IF begins
-                                                                   THEN /\ pc' = [pc EXCEPT ![self] = "restart"]
-                                                                   ELSE /\ pc' = [pc EXCEPT ![self] = "halt"]
+                                                      /\ \E knows \in BOOLEAN:
+                                                           LET joined == [word EXCEPT !.sleepers = @ + 1, !.slow = @ \/ Broken # "slow_not_set",
+                                                                                      !.spinner = @ /\ knows /\ (self \notin announced \/ Broken = "joiner_keeps_spinner"),
+                                                                                      !.calm = @ /\ Broken = "calm_stays",
+                                                                                      !.wake = @ \/ (Broken = "join_without_wake" => word.sleepers = 0)] IN
+                                                             LET begins == ~word.slow /\ Sequence /\ Broken # "no_restart" IN
+                                                               /\ word' = joined
+                                                               /\ announced' = announced \ {self}
+                                                               /\ expected' = [expected EXCEPT ![self] = joined]
+                                                               /\ IF begins
+                                                                     THEN /\ pc' = [pc EXCEPT ![self] = "restart"]
+                                                                     ELSE /\ pc' = [pc EXCEPT ![self] = "halt"]
                                                       /\ UNCHANGED << heir, 
                                                                       firm >>
                                                  ELSE /\ \E asks \in {FALSE, ~word.asked /\ ~word.given}:
-                                                           LET begins == ~word.slow /\ Sequence IN
-                                                             /\ word' = [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks,
-                                                                                     !.spinner = @ /\ Broken = IF asks THEN "request_keeps_spinner" ELSE "sleeper_keeps_spinner"]
-                                                             /\ announced' = announced \ {self}
-                                                             /\ IF asks
-                                                                   THEN /\ heir' = self
-                                                                        /\ firm' = (~begins /\ \A t \in Threads : pc[t] # "restart")
-                                                                   ELSE /\ TRUE
-                                                                        /\ UNCHANGED << heir, 
-                                                                                        firm >>
-                                                             /\ expected' = [expected EXCEPT ![self] = word']
-                                                             /\ IF begins
-                                                                   THEN /\ pc' = [pc EXCEPT ![self] = "restart"]
-                                                                   ELSE /\ pc' = [pc EXCEPT ![self] = "halt"]
+                                                           \E knows \in BOOLEAN:
+                                                             LET begins == ~word.slow /\ Sequence IN
+                                                               /\ word' = [word EXCEPT !.wake = @ \/ Broken # "sleeper_without_wake", !.slow = TRUE, !.asked = @ \/ asks,
+                                                                                       !.spinner = @ /\ IF asks THEN Broken = "request_keeps_spinner"
+                                                                                                       ELSE knows /\ (self \notin announced \/ Broken = "sleeper_keeps_spinner")]
+                                                               /\ announced' = announced \ {self}
+                                                               /\ IF asks
+                                                                     THEN /\ heir' = self
+                                                                          /\ firm' = (~begins /\ \A t \in Threads : pc[t] # "restart")
+                                                                     ELSE /\ TRUE
+                                                                          /\ UNCHANGED << heir, 
+                                                                                          firm >>
+                                                               /\ expected' = [expected EXCEPT ![self] = word']
+                                                               /\ IF begins
+                                                                     THEN /\ pc' = [pc EXCEPT ![self] = "restart"]
+                                                                     ELSE /\ pc' = [pc EXCEPT ![self] = "halt"]
                                                       /\ UNCHANGED counted
                /\ UNCHANGED << queue, apart, within, owner, crowded, leaving >>
 
@@ -614,7 +620,7 @@ Next == world
 Spec == /\ Init /\ [][Next]_vars
         /\ \A self \in Threads : WF_vars(thread(self))
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-4420e96ead2a9ca0e65346a39a6878a7
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-043661e0d75cab743e300d31cce6669e
 -------------------------------------------------------------------------------
 (* Safety *)
 

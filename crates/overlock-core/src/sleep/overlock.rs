@@ -31,7 +31,7 @@
 //! | wake | the next unlock wakes one sleeper, unless spinner is set. Set by waiters about to sleep, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
 //! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
 //! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins |
-//! | spinner | a waiter polls the lock while others sleep, and unlocks wake nobody. Set and cleared by that waiter, the *spinner*, and cleared by each thread that goes to sleep or requests a handoff. The store of a restartable unlock may erase it too |
+//! | spinner | a waiter polls the lock while others sleep, and unlocks wake nobody. Set and cleared by that waiter, the *spinner*, and cleared by a thread that goes to sleep and has not seen it become the spinner, or requests a handoff. The store of a restartable unlock may erase it too |
 //! | handoff | the handoff target requests the lock. Set and cleared by the target |
 //! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
@@ -71,7 +71,7 @@
 //! - I5: the store or exchange by which an unlock releases or hands off is its last access. The
 //!   next owner may free the lock after that. The kick that follows needs only the address.
 //! - I6: while spinner is set, a thread that has set it is awake, and has run since the last thread
-//!   joined the sleepers. It takes the lock if it is free, and otherwise clears spinner on a locked
+//!   to sleep began its spin. It takes the lock if it is free, and otherwise clears spinner on a locked
 //!   word as it sleeps or leaves. Handoff and spinner are not set together: unlocks look at byte 0
 //!   alone while spinner is set.
 //!
@@ -91,9 +91,9 @@
 //! # Slow path
 //!
 //! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice. While threads
-//!    sleep it becomes the spinner, if there is none. Waiters beside the spinner poll more rarely,
-//!    at distances that double from `POLL_NS`. One waiter in `ROTATION` does not become the
-//!    spinner. It wakes the longest sleeper, and sleeps.
+//!    sleep it becomes the spinner, if there is none. Once it has seen another thread become the
+//!    spinner it sleeps; until then it polls at distances that double from `POLL_NS`. One waiter in
+//!    `ROTATION` does not become the spinner. It wakes the longest sleeper, and sleeps.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
 //!    [`Platform::restart_releases`] before it sleeps.
 //! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
@@ -132,9 +132,9 @@
 //! owner's unlock wakes one. A thread may clear the spinner of another one. Then an unlock kicks
 //! although a waiter polls.
 //!
-//! A spinner that does not run, as it was preempted or stopped, holds up those that slept before it
-//! did so, like a woken thread that does not run. Each thread that joins clears spinner: it and all
-//! before it are woken one after the other.
+//! A spinner that was preempted or stopped holds up those that slept before, like a woken thread
+//! that does not run. It does not hold up those that come later: a thread that has not seen it become
+//! the spinner clears spinner as it goes to sleep. Then sleepers are woken one after the other.
 //!
 //! A waiter that gives up takes the lock if it is free, and otherwise sets wake for the others: no
 //! kick ends with it. A newcomer that sleeps apart may receive the kick of a counted sleeper, where
@@ -287,6 +287,9 @@ struct Waiter {
     target: bool,
     /// This thread is the spinner: it has set SPINNER.
     spinner: bool,
+    /// In this spin it has seen the lock without a spinner. Whoever is the spinner now has become it
+    /// since, so it runs.
+    knows_spinner: bool,
 }
 
 impl Waiter {
@@ -323,12 +326,16 @@ impl Waiter {
     /// Returns the word on which this thread is about to sleep, counted. A thread that was counted
     /// before requests a handoff once it is old.
     fn join<P: Platform>(&self, word: u32) -> u32 {
+        let word = match self.knows_spinner {
+            true => self.stop_spinning(word),
+            false => word & !SPINNER,
+        };
         if !self.counted {
             add_sleeper(word)
         } else if self.is_old::<P>() {
-            with_wake(word) | HANDOFF
+            request(word)
         } else {
-            with_wake(word)
+            word | WAKE | SLOW
         }
     }
 
@@ -344,10 +351,9 @@ impl Waiter {
     }
 }
 
-/// Has the next unlock wake a sleeper, or see HANDOFF (I6). Clears SPINNER, whoever set it: the
-/// spinner may have lost its CPU, and who sleeps does not rely on threads that do not run.
-fn with_wake(word: u32) -> u32 {
-    word & !SPINNER | WAKE | SLOW
+/// Requests a handoff. Without SPINNER, since unlocks look at byte 0 alone while it is set (I6).
+fn request(word: u32) -> u32 {
+    word & !SPINNER | WAKE | SLOW | HANDOFF
 }
 
 /// Whether the waiter that polls at this time is the one in [`ROTATION`]. The clock's last digits
@@ -361,7 +367,7 @@ fn is_chosen(now: u64) -> bool {
 /// is lost" on waiters that are slow to sleep.
 fn add_sleeper(word: u32) -> u32 {
     let counted = if word < MANY { word + SLEEPER } else { word };
-    with_wake(counted) & !EMPTY
+    (counted | WAKE | SLOW) & !EMPTY
 }
 
 impl<P: Platform> Overlock<P> {
@@ -391,6 +397,7 @@ impl<P: Platform> Overlock<P> {
             counted,
             target: false,
             spinner: false,
+            knows_spinner: false,
         };
         loop {
             if self.spin(&mut waiter) {
@@ -437,6 +444,7 @@ impl<P: Platform> Overlock<P> {
             start = P::ticks();
         }
         let mut polls = POLLS;
+        waiter.knows_spinner = false;
         loop {
             let changes = |word: u32| word & LOCKED == 0 || word & PICKUP != 0;
             // Relaxed: the attempt acquires.
@@ -445,6 +453,7 @@ impl<P: Platform> Overlock<P> {
             if self.attempt(word, waiter) {
                 return true;
             }
+            waiter.knows_spinner |= word & SPINNER == 0;
             let now = P::ticks();
             let age = now.wrapping_sub(start);
             if age > SPIN_NS || word & PICKUP != 0 || self.makes_way(word, now, waiter) {
@@ -465,15 +474,16 @@ impl<P: Platform> Overlock<P> {
     }
 
     /// While threads sleep, makes the waiter the handoff target if it is old, and otherwise the
-    /// spinner if there is none. Returns true where it shall sleep instead: it has woken the longest
-    /// sleeper in its place, as one waiter in [`ROTATION`] does.
+    /// spinner if there is none. Returns true where it shall sleep at once: a newcomer that has seen
+    /// another thread become the spinner, and one in [`ROTATION`] others, which has woken the longest
+    /// sleeper in its place.
     fn makes_way(&self, word: u32, now: u64, waiter: &mut Waiter) -> bool {
         if word & (LOCKED | SLOW | HANDOFF | EMPTY) != LOCKED | SLOW {
             return false;
         }
         let old = waiter.is_old::<P>();
         if !old && word & SPINNER != 0 {
-            return false;
+            return !waiter.spinner && !waiter.counted && waiter.knows_spinner;
         }
         if !waiter.counted && is_chosen(now) {
             Step::MakeWay.taken::<P>();
@@ -481,7 +491,7 @@ impl<P: Platform> Overlock<P> {
             return true;
         }
         let new = match old {
-            true => with_wake(word) | HANDOFF,
+            true => request(word),
             false => word | SPINNER,
         };
         // Relaxed: it publishes nothing.
@@ -589,7 +599,8 @@ impl<P: Platform> Overlock<P> {
             if word & LOCKED == 0 {
                 return false;
             }
-            if !self.announce(word, add_sleeper(word)) {
+            // Its spinner may have lost its CPU.
+            if !self.announce(word, add_sleeper(word & !SPINNER)) {
                 continue;
             }
             Step::Adopt.taken::<P>();

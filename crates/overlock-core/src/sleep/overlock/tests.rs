@@ -207,6 +207,7 @@ fn a_waiter_that_gives_up_takes_a_free_lock() {
             counted: true,
             target: false,
             spinner: false,
+            knows_spinner: false,
         };
         assert!(lock.give_up(&waiter));
     });
@@ -407,6 +408,7 @@ fn a_waiter_that_gives_up_sets_erased_flags_again() {
             counted: true,
             target: false,
             spinner: false,
+            knows_spinner: false,
         };
         assert!(!lock.give_up(&waiter));
         assert!(was(Step::BeginSlow), "releases are restarted");

@@ -92,6 +92,7 @@ fn a_target_that_gives_up_withdraws_its_request() {
             counted: true,
             target: true,
             spinner: false,
+            knows_spinner: false,
         };
         assert!(!lock.give_up(&waiter));
     });
@@ -132,6 +133,7 @@ fn a_waiter_that_gives_up_takes_a_lock_that_was_handed_off_to_it() {
             counted: true,
             target,
             spinner: false,
+            knows_spinner: false,
         };
         assert!(lock.give_up(&waiter));
         assert_eq!(word(lock), LOCKED | SLOW | EMPTY);

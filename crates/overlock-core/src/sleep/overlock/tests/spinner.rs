@@ -89,6 +89,7 @@ fn a_spinner_whose_bit_was_erased_gives_up_and_changes_nothing() {
         counted: false,
         target: false,
         spinner: true,
+        knows_spinner: false,
     };
     assert!(!lock.give_up(&waiter));
     assert_eq!(word(lock), LOCKED);
@@ -110,7 +111,7 @@ fn a_spinner_sleeps_apart_while_the_lock_is_handed_off_to_another_thread() {
     ends(lock);
 }
 
-/// `!SPINNER` in `with_wake`: the spinner may have been stopped, and wake up nobody.
+/// `knows_spinner` in `Waiter::join`: the spinner may have been stopped, and wake up nobody.
 #[test]
 fn who_sleeps_does_not_wait_for_a_spinner_that_does_not_run() {
     let lock = held();
@@ -125,6 +126,29 @@ fn who_sleeps_does_not_wait_for_a_spinner_that_does_not_run() {
     three.end();
     as_thread(3, || unlock(lock));
     two.end();
+    ends(lock);
+}
+
+/// `knows_spinner` in `makes_way` and in `Waiter::join`.
+#[test]
+fn a_newcomer_sleeps_beside_a_spinner_that_it_has_seen_begin() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let three = locker(3, lock);
+    three.to(Point::Wait);
+    // Its look at the lock without a spinner is behind it, and it becomes the spinner, but for a
+    // handoff that is requested for a moment.
+    lock.word.fetch_or(HANDOFF, Relaxed);
+    poll_on(&three);
+    lock.word.fetch_and(!HANDOFF, Relaxed);
+    lock.word.fetch_or(SPINNER, Relaxed);
+    three.sleep();
+    assert!(has(lock, SPINNER) && sleepers(lock) == 2);
+    lock.word.fetch_and(!SPINNER, Relaxed);
+    unlock(lock);
+    one.end();
+    as_thread(1, || unlock(lock));
+    three.end();
     ends(lock);
 }
 
@@ -252,6 +276,7 @@ fn a_spinner_that_gives_up_takes_a_free_lock() {
         counted: false,
         target: false,
         spinner: true,
+        knows_spinner: false,
     };
     lock.word.store(WAKE | SLOW | SPINNER | SLEEPER, Relaxed);
     assert!(lock.give_up(&waiter));
@@ -280,6 +305,7 @@ fn a_newcomer_that_is_old_requests_nothing() {
         counted: false,
         target: false,
         spinner: false,
+        knows_spinner: false,
     };
     Toy::delay(2 * HANDOFF_NS);
     let now = (0..).find(|&now| !is_chosen(now)).unwrap();
