@@ -29,8 +29,7 @@ impl Atomics for Sim {
     type Usize = Usize;
 }
 
-/// Where those sleep that halt as [`Sleeper::Apart`], beside the word's address. Words are aligned
-/// to 4.
+/// Set in the address at which a [`Sleeper::Apart`] sleeps. Words are aligned to 4.
 const APART: usize = 1;
 
 impl Platform for Sim {

@@ -62,18 +62,18 @@
 //! - I1: with locked and without pickup, one thread owns the lock. With pickup nobody owns it, and
 //!   one of the threads that may pick it up will do so.
 //! - I2: while sleepers is not 0, one of three things holds: wake and slow are set, and an unlock
-//!   wakes a sleeper or there is a spinner (I6); or a counted thread is awake; or a kick is under way, by an unlock or by `adopt`. A counted thread that is
-//!   awake sets both bits again as it acquires, sleeps or leaves. Each waiter sleeps on a word with
-//!   wake.
+//!   wakes a sleeper or there is a spinner (I6); or a counted thread is awake; or a kick is under
+//!   way, by an unlock or by `adopt`. A counted thread that is awake sets both bits again as it
+//!   acquires, sleeps or leaves. Each waiter sleeps on a word with wake.
 //! - I3: handoff belongs to one thread, the target, until that thread clears it. No other waiter
 //!   picks up a lock while handoff is set.
 //! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
 //! - I5: the store or exchange by which an unlock releases or hands off is its last access. The
 //!   next owner may free the lock after that. The kick that follows needs only the address.
 //! - I6: while spinner is set, a thread that has set it is awake, and has run since the last thread
-//!   to sleep began its spin. It takes the lock if it is free, and otherwise clears spinner on a locked
-//!   word as it sleeps or leaves. Handoff and spinner are not set together: unlocks look at byte 0
-//!   alone while spinner is set.
+//!   to sleep began its spin. It takes the lock if it is free, and otherwise clears spinner on a
+//!   locked word as it sleeps or leaves. Handoff and spinner are not set together: unlocks look at
+//!   byte 0 alone while spinner is set.
 //!
 //! # Orderings
 //!
@@ -127,14 +127,15 @@
 //! word without wake. Such a word may come back after the woken thread is done and its kick is
 //! lost, and the joiner would sleep on it for ever.
 //!
-//! An unlock that finds spinner set leaves wake as it is, and kicks nobody. The spinner is awake: it
-//! takes the lock, and its unlock wakes a sleeper; or it clears spinner on a locked word, and the
-//! owner's unlock wakes one. A thread may clear the spinner of another one. Then an unlock kicks
-//! although a waiter polls.
+//! An unlock that finds spinner set leaves wake as it is, and kicks nobody. The spinner is awake:
+//! it takes the lock, and its unlock wakes a sleeper; or it clears spinner on a locked word, and
+//! the owner's unlock wakes one. A thread may clear the spinner of another one. Then an unlock
+//! kicks although a waiter polls.
 //!
 //! A spinner that was preempted or stopped holds up those that slept before, like a woken thread
-//! that does not run. It does not hold up those that come later: a thread that has not seen it become
-//! the spinner clears spinner as it goes to sleep. Then sleepers are woken one after the other.
+//! that does not run. It does not hold up those that come later: a thread that has not seen it
+//! become the spinner clears spinner as it goes to sleep. Then sleepers are woken one after the
+//! other.
 //!
 //! A waiter that gives up takes the lock if it is free, and otherwise sets wake for the others: no
 //! kick ends with it. A newcomer that sleeps apart may receive the kick of a counted sleeper, where
@@ -144,11 +145,11 @@
 //!
 //! The futex queue is first come, first served. A waiter that was woken in vain after `HANDOFF_NS`
 //! requests a handoff, and then only the present owner has the lock before it. While a spinner
-//! succeeds the other, a sleeper is woken by those that make way: by one in `ROTATION` of the waiters
-//! that could become the spinner. So the time until a sleeper is woken depends on chance, in
-//! proportion to the number of sleepers before it. There is one exception: a thread may still be in `restart_releases` after all that time. Then restartable
-//! unlocks may erase flags until a thread's flags have outlived its call, and others may barge
-//! meanwhile.
+//! succeeds the other, a sleeper is woken by those that make way: by one in `ROTATION` of the
+//! waiters that could become the spinner. So the time until a sleeper is woken depends on chance,
+//! in proportion to the number of sleepers before it. There is one exception: a thread may still be
+//! in `restart_releases` after all that time. Then restartable unlocks may erase flags until a
+//! thread's flags have outlived its call, and others may barge meanwhile.
 //!
 //! One waiter requests at a time, and an unlock that hands off wakes nobody else. So a sleeper is
 //! bypassed by the threads before it in the queue, by each once more after `HANDOFF_NS`, and by
@@ -287,8 +288,8 @@ struct Waiter {
     target: bool,
     /// This thread is the spinner: it has set SPINNER.
     spinner: bool,
-    /// In this spin it has seen the lock without a spinner. Whoever is the spinner now has become it
-    /// since, so it runs.
+    /// In this spin it has seen the lock without a spinner. If there is one now, it has begun since,
+    /// so it runs.
     knows_spinner: bool,
 }
 
@@ -474,9 +475,9 @@ impl<P: Platform> Overlock<P> {
     }
 
     /// While threads sleep, makes the waiter the handoff target if it is old, and otherwise the
-    /// spinner if there is none. Returns true where it shall sleep at once: a newcomer that has seen
-    /// another thread become the spinner, and one in [`ROTATION`] others, which has woken the longest
-    /// sleeper in its place.
+    /// spinner if there is none. Returns true where it shall sleep at once: a newcomer that has
+    /// seen another thread become the spinner, and one in [`ROTATION`] others, which has woken the
+    /// longest sleeper in its place.
     fn makes_way(&self, word: u32, now: u64, waiter: &mut Waiter) -> bool {
         if word & (LOCKED | SLOW | HANDOFF | EMPTY) != LOCKED | SLOW {
             return false;

@@ -18,7 +18,7 @@ const PAUSES: u32 = 3;
 /// The time between two handoffs is random, up to this.
 const FAIR_NS: u32 = 1_000_000;
 
-/// What a waiter stores into its node's state before it joins.
+/// The state of a node whose waiter is about to join, or in the queue.
 pub const WAITS: u32 = 1;
 
 /// The rounds that a waiter has spun.

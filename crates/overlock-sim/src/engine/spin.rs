@@ -149,7 +149,7 @@ pub(crate) fn spin(address: usize, changes: u64, until: Option<Time>, poll: &Pol
     // SAFETY: only the lifetime changes. The engine calls it while this function runs.
     let poll = unsafe { std::mem::transmute::<*const Poll<'_>, *const Poll<'static>>(poll) };
     let own = fibre::is_on_stack(me, address);
-    // What `poll` does is not done by this fibre.
+    // The calls of `poll` are not those of this fibre.
     CURRENT.set(None);
     let spun = with(|engine| {
         let spin = Spin {

@@ -247,8 +247,8 @@ fn each_load_is_judged_once() {
     assert_eq!(accesses, 5 + judged.len() as u64);
 }
 
-/// The condition accesses another word once the first one has changed, so the engine cannot judge it
-/// by itself. Fails where that load takes no time, or where the wait ends without it: 2 for the
+/// The condition accesses another word once the first one has changed, so the engine cannot judge
+/// it by itself. Fails where that load takes no time, or where the wait ends without it: 2 for the
 /// load that hits, after the poll.
 #[test]
 fn a_condition_may_access_other_words() {
