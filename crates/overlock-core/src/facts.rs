@@ -84,7 +84,8 @@ pub enum Bound {
     /// A waiter can be bypassed any number of times for this long. Then it acquires the lock as
     /// soon as it runs.
     Within(Duration),
-    /// The same, once for each thread that waits.
+    /// The same, once for each thread that waits, and apart from the wait for a wake-up, which may
+    /// depend on chance.
     Each(Duration),
     /// A waiter can be bypassed any number of times while those before it are on their way, but not
     /// without end.

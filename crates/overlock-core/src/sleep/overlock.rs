@@ -28,10 +28,10 @@
 //! | bits | meaning; who writes them |
 //! |---|---|
 //! | locked | the lock is owned, or handed off. Set by acquisitions, cleared by unlocks |
-//! | wake | the next unlock wakes one sleeper, unless spinner is set. Set by waiters about to sleep, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
+//! | wake | the next unlock wakes one sleeper, unless spinner is set and the unlock is not fair. Set by waiters about to sleep, by requests for a handoff, by `adopt`, and by counted threads that acquire or leave; cleared by that unlock, and by the last counted thread |
 //! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
-//! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins |
-//! | spinner | a waiter polls the lock while others sleep, and unlocks wake nobody. Set and cleared by that waiter, the *spinner*, and cleared by a thread that goes to sleep and has not seen it become the spinner, or requests a handoff. The store of a restartable unlock may erase it too |
+//! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins, or together with slow |
+//! | spinner | a waiter polls the lock while threads are counted, and unlocks wake nobody. Set by that waiter, the *spinner*, which clears it as it acquires, sleeps or leaves. Cleared too by a thread that goes to sleep and has not seen it become the spinner, by `adopt`, and by a request for a handoff. The store of a restartable unlock may erase it too |
 //! | handoff | the handoff target requests the lock. Set and cleared by the target |
 //! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
@@ -64,7 +64,8 @@
 //! - I2: while sleepers is not 0, one of three things holds: wake and slow are set, and an unlock
 //!   wakes a sleeper or there is a spinner (I6); or a counted thread is awake; or a kick is under
 //!   way, by an unlock or by `adopt`. A counted thread that is awake sets both bits again as it
-//!   acquires, sleeps or leaves. Each waiter sleeps on a word with wake.
+//!   acquires, sleeps or leaves. Each counted thread sleeps on a word
+//!   with wake.
 //! - I3: handoff belongs to one thread, the target, until that thread clears it. No other waiter
 //!   picks up a lock while handoff is set.
 //! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
@@ -91,17 +92,17 @@
 //! # Slow path
 //!
 //! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice. While threads
-//!    sleep it becomes the spinner, if there is none. Once it has seen another thread become the
-//!    spinner it sleeps; until then it polls at distances that double from `POLL_NS`. One waiter in
-//!    `ROTATION` does not become the spinner. It wakes the longest sleeper, and sleeps.
+//!    are counted it becomes the spinner, if there is none. Once it has seen another thread become
+//!    the spinner it sleeps; until then it polls at distances that double from `POLL_NS`. One
+//!    waiter in `ROTATION` does not become the spinner. It wakes the longest sleeper, and sleeps.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
 //!    [`Platform::restart_releases`] before it sleeps.
 //! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
 //! 4. A woken thread spins again. It stays counted until it owns the lock or gives up.
-//! 5. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff first, unless another
-//!    thread has: while it spins, or as it sleeps.
+//! 5. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff, unless another thread
+//!    has: while it spins beside a held lock, or as it sleeps.
 //!
-//! A newcomer that finds the lock handed off to another thread sleeps apart until it is picked up.
+//! A newcomer that finds the lock handed off by a fair unlock sleeps apart until it is picked up.
 //!
 //! # Why no wake-up is lost
 //!
@@ -120,40 +121,43 @@
 //! joins again, a thread that gives up sets them again before it leaves, and an adopter kicks. An
 //! acquisition sets slow without the call: only owners run unlocks.
 //!
-//! A kick may find nobody asleep. It was for a counted thread on its way to sleep: wake was cleared
-//! after that thread joined with wake set. So its sleep fails, and it sets wake itself (I2). This
+//! The kick of an unlock may find nobody asleep. Then each counted thread is awake, since a waiter
+//! made way or a signal came, or is on its way to sleep. Wake was cleared after that thread joined
+//! with wake set. So its sleep fails, and it sets wake itself (I2). This
 //! holds however slow the thread is, since each word that it may sleep on has wake. For the same
 //! reason a joiner sets wake even while a woken thread is on its way. Otherwise it would expect a
 //! word without wake. Such a word may come back after the woken thread is done and its kick is
 //! lost, and the joiner would sleep on it for ever.
 //!
-//! An unlock that finds spinner set leaves wake as it is, and kicks nobody. The spinner is awake:
-//! it takes the lock, and its unlock wakes a sleeper; or it clears spinner on a locked word, and
-//! the owner's unlock wakes one. A thread may clear the spinner of another one. Then an unlock
-//! kicks although a waiter polls.
+//! An unlock that is not fair and finds spinner set leaves wake as it is, and kicks nobody. The
+//! spinner is awake: it takes the lock, or clears spinner on a locked word. The next unlock then
+//! wakes a sleeper, unless there is a spinner again. A thread may clear the spinner of another one.
+//! Then an unlock kicks although a waiter polls.
 //!
 //! A spinner that was preempted or stopped holds up those that slept before, like a woken thread
-//! that does not run. It does not hold up those that come later: a thread that has not seen it
-//! become the spinner clears spinner as it goes to sleep. Then sleepers are woken one after the
-//! other.
+//! that does not run. A thread that has not seen it become the spinner clears spinner as it goes to
+//! sleep. So a spinner that was stopped earlier holds up neither that thread nor those before it.
 //!
-//! A waiter that gives up takes the lock if it is free, and otherwise sets wake for the others: no
-//! kick ends with it. A newcomer that sleeps apart may receive the kick of a counted sleeper, where
-//! the platform does not tell them apart or the sleep can be cancelled. It passes that kick on.
+//! A counted waiter, or the spinner, that gives up takes the lock if it is free. Otherwise it sets
+//! wake for the others, or clears spinner: no kick ends with it. A newcomer that sleeps apart may
+//! receive the kick of a counted sleeper, where the platform does not tell them apart or the sleep
+//! can be cancelled. It passes that kick on.
 //!
 //! # How long a waiter can wait
 //!
-//! The futex queue is first come, first served. A waiter that was woken in vain after `HANDOFF_NS`
-//! requests a handoff, and then only the present owner has the lock before it. While a spinner
-//! succeeds the other, a sleeper is woken by those that make way: by one in `ROTATION` of the
-//! waiters that could become the spinner. So the time until a sleeper is woken depends on chance,
-//! in proportion to the number of sleepers before it. There is one exception: a thread may still be
-//! in `restart_releases` after all that time. Then restartable unlocks may erase flags until a
-//! thread's flags have outlived its call, and others may barge meanwhile.
+//! The futex queue is first come, first served. A waiter that is counted and has waited for
+//! `HANDOFF_NS` requests a handoff, and then only the present owner has the lock before it. While
+//! one spinner follows another, unlocks wake nobody. Then only waiters that make way wake sleepers:
+//! one in `ROTATION`, by chance. So the mean time until a sleeper is woken is in proportion to the
+//! sleepers before it, and no bound holds for certain.
 //!
-//! One waiter requests at a time, and an unlock that hands off wakes nobody else. So a sleeper is
-//! bypassed by the threads before it in the queue, by each once more after `HANDOFF_NS`, and by
-//! threads that run while it wakes up.
+//! There is one exception: a thread may still be in `restart_releases` after all that time. Then
+//! restartable unlocks may erase flags until a thread's flags have outlived its call, and others
+//! may barge meanwhile.
+//!
+//! One waiter requests at a time, and an unlock that hands off wakes nobody else. Until a
+//! sleeper is woken, all that run bypass it. Then the threads before it in the queue do, each once
+//! more after `HANDOFF_NS`, and threads that run while it wakes up.
 //!
 //! # More than 2,097,150 sleepers
 //!
@@ -215,19 +219,19 @@ const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
 /// Polls between two readings of the clock.
 const POLLS: u32 = 16;
-/// The distance of polls, at most. It grows with the length of the wait. Beside a spinner it is at
-/// least as much.
+/// The distance of polls is a quarter of the age of the spin, and this at most. Beside a spinner it
+/// is the age, and this at least.
 const POLL_NS: u64 = 150;
 /// The spin before a sleep, by [`Platform::ticks`].
 const SPIN_NS: u64 = 5_000;
-/// The age of a wait at which a waiter that was woken in vain requests a handoff.
+/// The age of a wait at which a counted waiter requests a handoff.
 const HANDOFF_NS: u64 = 4_000_000;
 /// One in so many waiters that could become the spinner wakes the longest sleeper, and sleeps. A
 /// power of two.
 const ROTATION: u64 = 64;
 
 diagram! {
-    "v0" {
+    "overlock" {
         Take = "free -> held: at once",
         TakeSpinning = "free -> held: by a waiter that was not counted",
         TakeCounted = "free -> held: by a counted waiter",
@@ -237,14 +241,14 @@ diagram! {
         ReleaseSlow = "held -> free: slow, nobody to wake",
         EndSlow = "held -> free: slow is cleared",
         ReleaseWaking = "held -> free: wake is cleared, a sleeper woken",
-        HandOff = "held -> handed off: to the target, which is woken",
+        HandOff = "held -> handed off: to the target, which is woken if it sleeps",
         HandOffFairly = "held -> handed off: a fair unlock, a sleeper woken",
         Count = "awake -> counted",
         BeginSlow = "counted: slow is set, releases are restarted",
         SleepAgain = "woken in vain -> asleep: wake is set",
         RequestHandoff = "woken in vain -> asleep: as the handoff target",
         SleepApart = "awake -> asleep apart: the lock is handed off to another thread",
-        GiveUp = "counted -> gone: at its limit",
+        GiveUp = "counted, or spinner -> gone: at its limit",
         GiveUpUncounted = "awake -> gone: at its limit",
         BecomeSpinner = "awake -> spinner: unlocks wake nobody",
         MakeWay = "awake -> about to sleep: a sleeper is woken instead",
@@ -288,8 +292,8 @@ struct Waiter {
     target: bool,
     /// This thread is the spinner: it has set SPINNER.
     spinner: bool,
-    /// In this spin it has seen the lock without a spinner. If there is one now, it has begun since,
-    /// so it runs.
+    /// In this spin it has seen the lock without a spinner. If there is one now, it has begun
+    /// since, and runs.
     knows_spinner: bool,
 }
 
@@ -340,13 +344,14 @@ impl Waiter {
         }
     }
 
-    /// A release may have erased SPINNER, and another thread have set it: that one then becomes the
-    /// spinner again.
+    /// SPINNER may have been erased or cleared, and set by another waiter, since this one last
+    /// looked. That waiter then sets it again.
     fn stop_spinning(&self, word: u32) -> u32 {
         if self.spinner { word & !SPINNER } else { word }
     }
 
-    /// Whether this thread may request a handoff: it was woken in vain, for [`HANDOFF_NS`].
+    /// Whether this thread may request a handoff: it is counted, and has waited for
+    /// [`HANDOFF_NS`].
     fn is_old<P: Platform>(&self) -> bool {
         self.counted && P::ticks().wrapping_sub(self.since) > HANDOFF_NS
     }
@@ -455,6 +460,8 @@ impl<P: Platform> Overlock<P> {
                 return true;
             }
             waiter.knows_spinner |= word & SPINNER == 0;
+            // Once cleared, it is another thread's, or this one sets it anew.
+            waiter.spinner &= word & SPINNER != 0;
             let now = P::ticks();
             let age = now.wrapping_sub(start);
             if age > SPIN_NS || word & PICKUP != 0 || self.makes_way(word, now, waiter) {
@@ -474,8 +481,8 @@ impl<P: Platform> Overlock<P> {
         }
     }
 
-    /// While threads sleep, makes the waiter the handoff target if it is old, and otherwise the
-    /// spinner if there is none. Returns true where it shall sleep at once: a newcomer that has
+    /// While threads are counted, makes the waiter the handoff target if it is old, and otherwise
+    /// the spinner if there is none. Returns true where it shall sleep at once: a newcomer that has
     /// seen another thread become the spinner, and one in [`ROTATION`] others, which has woken the
     /// longest sleeper in its place.
     fn makes_way(&self, word: u32, now: u64, waiter: &mut Waiter) -> bool {
