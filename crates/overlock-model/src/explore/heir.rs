@@ -13,6 +13,20 @@ use overlock_core::sleep::Overlock;
 
 use super::Explorer;
 
+/// Transitions of the lock, as its diagram writes them: see the test.
+const RESTARTS: &str = "counted: slow is set, releases are restarted";
+const ASKS: [&str; 2] = [
+    "woken in vain -> asleep: as the handoff target",
+    "woken, old -> handoff target, awake",
+];
+/// A release that began before the request does not see it.
+const RELEASES: &str = "held -> free: byte 0 was just locked";
+/// The same by a slow release, whose flags such a release has erased.
+const RELEASES_SLOWLY: &str = "held -> free: slow, nobody to wake";
+const LEAVES: &str = "counted, or spinner -> gone: at its limit";
+/// The beginnings of the acquisitions.
+const ACQUIRES: [&str; 2] = ["free -> held", "handed off -> held"];
+
 thread_local! {
     static HEIR: Cell<Option<usize>> = const { Cell::new(None) };
     /// The threads that have set `slow` and whose restart is not through, as bits.
@@ -52,30 +66,46 @@ pub(super) fn took(transition: Transition, thread: usize) {
     let text = transition.diagram.transitions[transition.index];
     let restarts = RESTART.get();
     let bit = 1 << thread;
-    if text.ends_with("releases are restarted") {
+    if text == RESTARTS {
         return RESTART.set(restarts | bit);
     }
     // The next transition of that thread.
     RESTART.set(restarts & !bit);
-    if text.ends_with("as the heir") {
+    if ASKS.contains(&text) {
         MAY_BE_BYPASSED.set(restarts != 0);
         return set(Some(thread));
     }
     let Some(heir) = HEIR.get() else {
         return;
     };
-    let is_unseen = text.ends_with("nothing is asked of the unlocker")
-        || MAY_BE_BYPASSED.get() && text.ends_with("nobody to wake");
+    let is_unseen = text == RELEASES || MAY_BE_BYPASSED.get() && text == RELEASES_SLOWLY;
     if is_unseen {
         UNSEEN.set(UNSEEN.get() + 1);
         assert!(MAY_BE_BYPASSED.get(), "a release has not seen the heir");
-    } else if text.starts_with("free -> held") || text.starts_with("given -> held") {
+    } else if ACQUIRES.iter().any(|start| text.starts_with(start)) {
         if heir == thread {
             return set(None);
         }
         BYPASSES.set(BYPASSES.get() + 1);
         assert!(BYPASSES.get() <= UNSEEN.get(), "the heir has been bypassed");
-    } else if text.starts_with("counted -> gone") && heir == thread {
+    } else if text == LEAVES && heir == thread {
         set(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_has_these_transitions() {
+        let texts = Overlock::<Explorer>::DIAGRAMS[0].transitions;
+        let named = [RESTARTS, RELEASES, RELEASES_SLOWLY, LEAVES];
+        for text in named.iter().chain(&ASKS) {
+            assert!(texts.contains(text), "{text}");
+        }
+        for start in ACQUIRES {
+            assert!(texts.iter().any(|text| text.starts_with(start)), "{start}");
+        }
     }
 }
