@@ -64,8 +64,7 @@
 //! - I2: while sleepers is not 0, one of three things holds: wake and slow are set, and an unlock
 //!   wakes a sleeper or there is a spinner (I6); or a counted thread is awake; or a kick is under
 //!   way, by an unlock or by `adopt`. A counted thread that is awake sets both bits again as it
-//!   acquires, sleeps or leaves. Each counted thread sleeps on a word
-//!   with wake.
+//!   acquires, sleeps or leaves. Each counted thread sleeps on a word with wake.
 //! - I3: handoff belongs to one thread, the target, until that thread clears it. No other waiter
 //!   picks up a lock while handoff is set.
 //! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
@@ -282,7 +281,7 @@ impl<P: ConstPlatform> ConstLock for Overlock<P> {
 }
 
 /// A waiter's own state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Waiter {
     /// The start of its wait, by [`Platform::ticks`].
     since: u64,
@@ -337,7 +336,7 @@ impl Waiter {
         };
         if !self.counted {
             add_sleeper(word)
-        } else if self.is_old::<P>() {
+        } else if self.is_old(P::ticks()) {
             request(word)
         } else {
             word | WAKE | SLOW
@@ -352,8 +351,8 @@ impl Waiter {
 
     /// Whether this thread may request a handoff: it is counted, and has waited for
     /// [`HANDOFF_NS`].
-    fn is_old<P: Platform>(&self) -> bool {
-        self.counted && P::ticks().wrapping_sub(self.since) > HANDOFF_NS
+    fn is_old(&self, now: u64) -> bool {
+        self.counted && now.wrapping_sub(self.since) > HANDOFF_NS
     }
 }
 
@@ -401,9 +400,7 @@ impl<P: Platform> Overlock<P> {
         let mut waiter = Waiter {
             since: P::ticks(),
             counted,
-            target: false,
-            spinner: false,
-            knows_spinner: false,
+            ..Waiter::default()
         };
         loop {
             if self.spin(&mut waiter) {
@@ -489,7 +486,7 @@ impl<P: Platform> Overlock<P> {
         if word & (LOCKED | SLOW | HANDOFF | EMPTY) != LOCKED | SLOW {
             return false;
         }
-        let old = waiter.is_old::<P>();
+        let old = waiter.is_old(now);
         if !old && word & SPINNER != 0 {
             return !waiter.spinner && !waiter.counted && waiter.knows_spinner;
         }
@@ -498,17 +495,13 @@ impl<P: Platform> Overlock<P> {
             P::kick_at(ptr::from_ref(&self.word), Kick::One);
             return true;
         }
-        let new = match old {
-            true => request(word),
-            false => word | SPINNER,
+        let (new, step) = match old {
+            true => (request(word), Step::RequestAwake),
+            false => (word | SPINNER, Step::BecomeSpinner),
         };
         // Relaxed: it publishes nothing.
         let changed = self.word.compare_exchange(word, new, Relaxed, Relaxed);
         if changed.is_ok() {
-            let step = match old {
-                true => Step::RequestAwake,
-                false => Step::BecomeSpinner,
-            };
             step.taken::<P>();
             (waiter.target, waiter.spinner) = (old, !old);
         }

@@ -203,11 +203,8 @@ fn a_waiter_that_gives_up_takes_a_free_lock() {
     let lock = held();
     let acquired = actor(1, move || {
         let waiter = Waiter {
-            since: 0,
             counted: true,
-            target: false,
-            spinner: false,
-            knows_spinner: false,
+            ..Waiter::default()
         };
         assert!(lock.give_up(&waiter));
     });
@@ -404,11 +401,8 @@ fn a_waiter_that_gives_up_sets_erased_flags_again() {
     lock.word.fetch_add(2 * SLEEPER, Relaxed);
     let gone = actor(1, move || {
         let waiter = Waiter {
-            since: 0,
             counted: true,
-            target: false,
-            spinner: false,
-            knows_spinner: false,
+            ..Waiter::default()
         };
         assert!(!lock.give_up(&waiter));
         assert!(was(Step::BeginSlow), "releases are restarted");

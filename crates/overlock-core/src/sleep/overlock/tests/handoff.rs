@@ -88,11 +88,9 @@ fn a_target_that_gives_up_withdraws_its_request() {
     one.startle();
     let gone = actor(3, move || {
         let waiter = Waiter {
-            since: 0,
             counted: true,
             target: true,
-            spinner: false,
-            knows_spinner: false,
+            ..Waiter::default()
         };
         assert!(!lock.give_up(&waiter));
     });
@@ -129,11 +127,9 @@ fn a_waiter_that_gives_up_takes_a_lock_that_was_handed_off_to_it() {
         lock.word
             .store(LOCKED | handed_off | SLOW | SLEEPER, Relaxed);
         let waiter = Waiter {
-            since: 0,
             counted: true,
             target,
-            spinner: false,
-            knows_spinner: false,
+            ..Waiter::default()
         };
         assert!(lock.give_up(&waiter));
         assert_eq!(word(lock), LOCKED | SLOW | EMPTY);

@@ -85,11 +85,8 @@ fn a_spinner_that_gives_up_is_not_waited_for() {
 fn a_spinner_whose_bit_was_erased_gives_up_and_changes_nothing() {
     let lock = held();
     let waiter = Waiter {
-        since: 0,
-        counted: false,
-        target: false,
         spinner: true,
-        knows_spinner: false,
+        ..Waiter::default()
     };
     assert!(!lock.give_up(&waiter));
     assert_eq!(word(lock), LOCKED);
@@ -272,11 +269,8 @@ fn nobody_becomes_the_spinner_while_a_handoff_is_requested() {
 fn a_spinner_that_gives_up_takes_a_free_lock() {
     let lock = leak();
     let waiter = Waiter {
-        since: 0,
-        counted: false,
-        target: false,
         spinner: true,
-        knows_spinner: false,
+        ..Waiter::default()
     };
     lock.word.store(WAKE | SLOW | SPINNER | SLEEPER, Relaxed);
     assert!(lock.give_up(&waiter));
@@ -302,10 +296,7 @@ fn a_newcomer_that_is_old_requests_nothing() {
     let one = sleeper(1, lock);
     let mut waiter = Waiter {
         since: Toy::ticks(),
-        counted: false,
-        target: false,
-        spinner: false,
-        knows_spinner: false,
+        ..Waiter::default()
     };
     Toy::delay(2 * HANDOFF_NS);
     let now = (0..).find(|&now| !is_chosen(now)).unwrap();
