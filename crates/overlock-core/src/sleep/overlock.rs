@@ -18,10 +18,10 @@
 //! # Layout
 //!
 //! ```text
-//!  31     11    10      9        8      7..5      4        3       2      1       0
-//! +---------+-------+--------+---------+------+---------+-------+------+------+--------+
-//! |sleepers | apart | pickup | handoff |      | spinner | empty | slow | wake | locked |
-//! +---------+-------+--------+---------+------+---------+-------+------+------+--------+
+//!  31     11    10      9        8      7,6     5        4        3       2      1       0
+//! +---------+-------+--------+---------+-----+-------+---------+-------+------+------+--------+
+//! |sleepers | apart | pickup | handoff |     | phase | spinner | empty | slow | wake | locked |
+//! +---------+-------+--------+---------+-----+-------+---------+-------+------+------+--------+
 //!                                      byte 0
 //! ```
 //!
@@ -32,6 +32,7 @@
 //! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
 //! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins, or together with slow |
 //! | spinner | a waiter polls the lock while threads are counted, and unlocks wake nobody. Set by that waiter, the *spinner*, which clears it as it acquires, sleeps or leaves. Cleared too by a thread that goes to sleep and has not seen it become the spinner, by `adopt`, and by a request for a handoff. The store of a restartable unlock may erase it too |
+//! | phase | flips each time that a thread becomes the spinner. Who has seen two phases knows that the spinner has run since. Erased only together with spinner |
 //! | handoff | the handoff target requests the lock. Set and cleared by the target |
 //! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
@@ -204,6 +205,8 @@ const SLOW: u32 = 1 << 2;
 const EMPTY: u32 = 1 << 3;
 /// A waiter polls the lock, and unlocks wake nobody.
 const SPINNER: u32 = 1 << 4;
+/// Flips each time that a thread becomes the spinner.
+const PHASE: u32 = 1 << 5;
 /// The handoff target requests the lock.
 const HANDOFF: u32 = 1 << 8;
 /// The lock is handed off, and stays locked: with HANDOFF for the target, else for any counted
@@ -227,7 +230,7 @@ const SPIN_NS: u64 = 5_000;
 const HANDOFF_NS: u64 = 4_000_000;
 /// One in so many waiters that could become the spinner wakes the longest sleeper, and sleeps. A
 /// power of two.
-const ROTATION: u64 = 64;
+const ROTATION: u64 = 32;
 
 diagram! {
     "overlock" {
@@ -291,8 +294,8 @@ struct Waiter {
     target: bool,
     /// This thread is the spinner: it has set SPINNER.
     spinner: bool,
-    /// In this spin it has seen the lock without a spinner. If there is one now, it has begun
-    /// since, and runs.
+    /// In this spin it has seen the lock without a spinner, or in two phases. If there is a spinner
+    /// now, it has begun since, and runs.
     knows_spinner: bool,
 }
 
@@ -447,6 +450,7 @@ impl<P: Platform> Overlock<P> {
             start = P::ticks();
         }
         let mut polls = POLLS;
+        let mut phase = None;
         waiter.knows_spinner = false;
         loop {
             let changes = |word: u32| word & LOCKED == 0 || word & PICKUP != 0;
@@ -456,7 +460,8 @@ impl<P: Platform> Overlock<P> {
             if self.attempt(word, waiter) {
                 return true;
             }
-            waiter.knows_spinner |= word & SPINNER == 0;
+            let first_phase = *phase.get_or_insert(word & PHASE);
+            waiter.knows_spinner |= word & SPINNER == 0 || word & PHASE != first_phase;
             // Once cleared, it is another thread's, or this one sets it anew.
             waiter.spinner &= word & SPINNER != 0;
             let now = P::ticks();
@@ -497,7 +502,7 @@ impl<P: Platform> Overlock<P> {
         }
         let (new, step) = match old {
             true => (request(word), Step::RequestAwake),
-            false => (word | SPINNER, Step::BecomeSpinner),
+            false => ((word | SPINNER) ^ PHASE, Step::BecomeSpinner),
         };
         // Relaxed: it publishes nothing.
         let changed = self.word.compare_exchange(word, new, Relaxed, Relaxed);

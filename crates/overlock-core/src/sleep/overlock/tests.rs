@@ -59,12 +59,13 @@ fn timed_sleeper(thread: usize, lock: Lock) -> Actor {
     actor
 }
 
+/// The word, in whatever phase.
 fn word(lock: Lock) -> u32 {
-    lock.word.load(Relaxed)
+    lock.word.load(Relaxed) & !PHASE
 }
 
 fn has(lock: Lock, bits: u32) -> bool {
-    word(lock) & bits == bits
+    lock.word.load(Relaxed) & bits == bits
 }
 
 fn sleepers(lock: Lock) -> u32 {

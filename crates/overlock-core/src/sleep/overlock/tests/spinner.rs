@@ -149,6 +149,32 @@ fn a_newcomer_sleeps_beside_a_spinner_that_it_has_seen_begin() {
     ends(lock);
 }
 
+/// `PHASE` in `spin` and in `makes_way`: one spinner after the other, each seen from its start.
+#[test]
+fn a_newcomer_sleeps_beside_a_spinner_that_has_followed_another() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = spinner(2, lock);
+    let phase = has(lock, PHASE);
+    let three = locker(3, lock);
+    poll_on(&three);
+    unlock(lock);
+    two.end();
+    as_thread(2, || unlock(lock));
+    lock.lock();
+    let four = spinner(4, lock);
+    assert_ne!(has(lock, PHASE), phase);
+    three.sleep();
+    assert!(has(lock, SPINNER) && sleepers(lock) == 2);
+    unlock(lock);
+    four.end();
+    as_thread(4, || unlock(lock));
+    one.end();
+    as_thread(1, || unlock(lock));
+    three.end();
+    ends(lock);
+}
+
 /// `EMPTY` in `makes_way`: there is nobody to wake, and nobody who relies on a wake-up.
 #[test]
 fn nobody_makes_way_for_nobody() {
