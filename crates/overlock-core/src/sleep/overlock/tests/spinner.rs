@@ -333,3 +333,44 @@ fn a_newcomer_that_is_old_requests_nothing() {
     one.end();
     ends(lock);
 }
+
+/// `!SPINNER` in `adopt`: the spinner may have lost its CPU.
+#[test]
+fn an_adopter_does_not_rely_on_the_spinner() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = spinner(2, lock);
+    let three = actor(3, move || lock.lock_adopted());
+    assert!(lock.adopt(NodeId::new(3, 0), || ()));
+    assert!(!has(lock, SPINNER) && has(lock, WAKE) && sleepers(lock) == 2);
+    unlock(lock);
+    assert!(one.is_kicked());
+    one.end();
+    as_thread(1, || unlock(lock));
+    two.end();
+    as_thread(2, || unlock(lock));
+    three.end();
+    ends(lock);
+}
+
+/// `stop_spinning` in `Waiter::leave`, and WAKE for the others there.
+#[test]
+fn a_fair_unlock_hands_off_to_a_woken_spinner() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = sleeper(2, lock);
+    unlock(lock);
+    lock.lock();
+    let three = actor(3, move || lock.lock_adopted());
+    assert!(lock.adopt(NodeId::new(3, 0), || ()));
+    poll_until(SPINNER, lock, &one);
+    unlock_fair(lock);
+    assert!(has(lock, LOCKED | PICKUP | SPINNER) && two.is_kicked());
+    one.end();
+    assert_eq!(word(lock), LOCKED | WAKE | SLOW | (2 * SLEEPER));
+    as_thread(1, || unlock(lock));
+    two.end();
+    as_thread(2, || unlock(lock));
+    three.end();
+    ends(lock);
+}
