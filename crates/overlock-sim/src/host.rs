@@ -87,7 +87,8 @@ pub struct Host {
     pub scheduler: Scheduler,
     /// From a halt until the next vCPU can run: an exit, or the way into the futex.
     pub halt: Time,
-    /// The cost of a halt that finds its word changed, or is kicked while the host still polls.
+    /// The cost of a halt that is kicked while the host still polls. Threads: of one that finds its
+    /// word changed. A guest finds that out itself, in the time of a load.
     pub brief: Time,
     /// The cost of a kick for the kicker: a hypercall, or a system call.
     pub kick: Time,

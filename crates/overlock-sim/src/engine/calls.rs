@@ -278,10 +278,20 @@ pub(crate) fn halt(
 ) -> bool {
     let Some(me) = current() else { return true };
     drain();
-    call(me, |engine| engine.pass(me, engine.host.brief, State::Host));
+    // A guest compares the word itself, with interrupts disabled. A thread has it compared by the
+    // futex call, in the middle of what that takes if the word has changed.
+    let (before, after, rest) = with(|engine| match &engine.host {
+        host if host.hypervisor => (engine.machine.costs.hit, Time::ZERO, host.brief),
+        host => (host.brief.half(), host.brief.half(), host.brief.half()),
+    });
+    call(me, |engine| engine.pass(me, before, State::Host));
     if !is_expected() {
+        call(me, |engine| engine.pass(me, after, State::Host));
         return false;
     }
+    // A kick on the way to sleep ends the halt.
+    with(|engine| engine.joins_sleepers(me, address));
+    call(me, |engine| engine.pass(me, rest, State::Host));
     if with(|engine| engine.halts(me, address, until)) {
         fibre::suspend(me);
     }

@@ -138,7 +138,7 @@ impl Engine {
             Event::Slice { cpu } => self.slice(cpu),
             Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
             Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
-                self.wakes(vcpu, None);
+                self.times_out(vcpu);
             }
             Event::PollEnd { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
                 self.stops_polling(vcpu);

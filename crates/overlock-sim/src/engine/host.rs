@@ -123,13 +123,33 @@ impl Engine {
         true
     }
 
-    /// Halts `vcpu`. Returns false if it need not be suspended.
+    /// `vcpu` is about to halt: from here on a kick for `address` wakes it.
+    pub fn joins_sleepers(&mut self, vcpu: usize, address: usize) {
+        self.sleepers.entry(address).or_default().push(vcpu);
+    }
+
+    /// `vcpu` does not sleep for `address` any more.
+    fn leaves_sleepers(&mut self, vcpu: usize, address: usize) {
+        if let Some(waiting) = self.sleepers.get_mut(&address) {
+            waiting.retain(|&waiting| waiting != vcpu);
+            if waiting.is_empty() {
+                self.sleepers.remove(&address);
+            }
+        }
+    }
+
+    /// Halts `vcpu`, one of the sleepers. Returns false if it need not be suspended: it has been
+    /// kicked since it joined them, or the time is over.
     pub fn halts(&mut self, vcpu: usize, address: usize, until: Option<Time>) -> bool {
+        let sleeps = self.sleepers.get(&address);
+        if !sleeps.is_some_and(|sleepers| sleepers.contains(&vcpu)) {
+            return false;
+        }
         if until.is_some_and(|until| until <= self.now) {
+            self.leaves_sleepers(vcpu, address);
             return false;
         }
         self.counts.halts += 1;
-        self.sleepers.entry(address).or_default().push(vcpu);
         let cpu = self.schedule.cpu(vcpu);
         let halt = Halt {
             address,
@@ -196,23 +216,25 @@ impl Engine {
             .and_then(|waiting| waiting.first())
         {
             self.mark(vcpu, What::Kicked(by));
+            self.leaves_sleepers(vcpu, address);
             self.wakes(vcpu, Some(by));
         }
     }
 
-    /// Wakes `vcpu`, which has halted.
-    pub fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
+    /// The time is over until which `vcpu` has halted.
+    pub fn times_out(&mut self, vcpu: usize) {
+        if let Doing::Asleep(halt) | Doing::Polled(halt) = self.vcpus[vcpu].doing {
+            self.leaves_sleepers(vcpu, halt.address);
+            self.wakes(vcpu, None);
+        }
+    }
+
+    /// Wakes `vcpu`, if it has halted.
+    fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
         let (Doing::Asleep(halt) | Doing::Polled(halt)) = self.vcpus[vcpu].doing else {
             return;
         };
-        let Halt { address, since, .. } = halt;
-        if let Some(waiting) = self.sleepers.get_mut(&address) {
-            waiting.retain(|&waiting| waiting != vcpu);
-            if waiting.is_empty() {
-                self.sleepers.remove(&address);
-            }
-        }
-        self.learn_poll(vcpu, self.now - since);
+        self.learn_poll(vcpu, self.now - halt.since);
         self.turns(vcpu);
         if matches!(self.vcpus[vcpu].doing, Doing::Polled(_)) {
             self.mark(vcpu, What::On(self.schedule.cpu(vcpu)));

@@ -9,8 +9,8 @@ use super::*;
 use crate::Sim;
 use crate::trace::What;
 
-/// vCPU 1 halts at 10,000, which takes 700; then vCPU 0 kicks it, which takes 900 and acts after
-/// half of that.
+/// vCPU 1 halts at 10,000: a load of 2, and an exit of 700. Then vCPU 0 kicks it, which takes 900
+/// and acts after half of that.
 fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
     let word = Own::new();
     let body = |vcpu: usize| {
@@ -32,12 +32,36 @@ fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
 #[test]
 fn a_kick_wakes() {
     assert_eq!(kicked(&HOST, 20_000).results, [20_900, 20_450 + 2_900]);
-    assert_eq!(kicked(&HOST, 60_249).results, [61_149, 60_699 + 2_900]);
-    assert_eq!(kicked(&HOST, 60_250).results, [61_150, 60_700 + 13_000]);
+    assert_eq!(kicked(&HOST, 60_251).results, [61_151, 60_701 + 2_900]);
+    assert_eq!(kicked(&HOST, 60_252).results, [61_152, 60_702 + 13_000]);
+}
+
+/// A guest that has found its word unchanged is woken by a kick during its exit. A thread has its
+/// word compared after that time, and finds it changed. Fails where a kick during the exit is lost.
+#[test]
+fn a_kick_during_the_exit_ends_the_halt() {
+    for (hypervisor, end) in [(true, 10_702), (false, 10_700)] {
+        let host = Host { hypervisor, ..HOST };
+        let word = Own::new();
+        let body = |vcpu: usize| {
+            if vcpu == 0 {
+                at(Time::ns(9_900));
+                word.0.store(u32::from(!hypervisor), Relaxed);
+                Sim::kick(&word.0);
+            } else {
+                at(BEGIN);
+                Sim::halt(&word.0, 0, None);
+            }
+            now().as_ns()
+        };
+        let outcome = simulate(&machine(2, 1), &host, 2, body).unwrap();
+        assert_eq!(outcome.results[1], end);
+        assert_eq!((outcome.counts.kicks, outcome.counts.halts), (1, 0));
+    }
 }
 
 /// A kick without sleepers takes 300 and has no effect. A later halt is not woken by it, but finds
-/// its word changed in 700.
+/// its word changed by a load of 2.
 #[test]
 fn a_kick_before_the_halt_is_not_lost() {
     let word = Own::new();
@@ -53,11 +77,11 @@ fn a_kick_before_the_halt_is_not_lost() {
         now().as_ns()
     };
     let outcome = simulate(&machine(2, 1), &HOST, 2, body).unwrap();
-    assert_eq!(outcome.results, [10_300, 10_800]);
+    assert_eq!(outcome.results, [10_300, 10_102]);
     assert_eq!((outcome.counts.kicks, outcome.counts.halts), (1, 0));
 }
 
-/// Two vCPUs on one CPU: the second gets it when the first halts, which takes 1,700 from 10,000 on,
+/// Two vCPUs on one CPU: the second gets it when the first halts, which takes 1,702 from 10,000 on,
 /// and a switch of 1,100. Fails where the next vCPU does not wait for the host.
 #[test]
 fn a_halt_lets_the_next_vcpu_run() {
@@ -71,7 +95,7 @@ fn a_halt_lets_the_next_vcpu_run() {
         now().as_ns()
     };
     let outcome = simulate(&machine(1, 1), &HOST, 2, body).unwrap();
-    assert_eq!(outcome.results.iter().sum::<u64>(), 12_800);
+    assert_eq!(outcome.results.iter().sum::<u64>(), 12_802);
 }
 
 /// Each kick wakes one sleeper, in the order of their arrival.
@@ -119,7 +143,7 @@ fn sleepers_apart_are_not_kicked_with_the_others() {
 /// The timeout is at 30,000; the CPU has not slept yet. A time that has passed causes no sleep.
 #[test]
 fn a_halt_ends_at_its_timeout() {
-    for (until, end) in [(30_000, 32_900), (10_700, 10_700), (5_000, 10_700)] {
+    for (until, end) in [(30_000, 32_900), (10_702, 10_702), (5_000, 10_702)] {
         let word = Own::new();
         let body = |_| {
             at(BEGIN);
@@ -159,7 +183,7 @@ fn a_host_that_polls_wakes_faster() {
         poll: Time::us(200),
         ..HOST
     };
-    for (kick, end) in [(50_249, 50_699 + 700), (50_251, 50_701 + 2_900)] {
+    for (kick, end) in [(50_251, 50_701 + 700), (50_253, 50_703 + 2_900)] {
         let word = Own::new();
         let body = |vcpu: usize| {
             if vcpu == 0 {
