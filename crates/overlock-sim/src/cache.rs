@@ -149,9 +149,10 @@ impl Cache {
         self.traffic
     }
 
-    /// Moves the signals since the last call to `into`.
+    /// Moves the signals since the last call to `into`, which is empty.
     pub fn signals(&mut self, into: &mut Vec<Signal>) {
-        into.append(&mut self.signals);
+        debug_assert!(into.is_empty());
+        std::mem::swap(into, &mut self.signals);
     }
 
     /// Returns the line of an address.

@@ -196,23 +196,12 @@ pub fn run<T>(
         result
     };
     let mut fibres = Fibres::new(setup.vcpus, &body);
-    let mut interrupted = false;
     with(Engine::begin);
     let stuck = loop {
-        let resume = with(|engine| {
-            let vcpus = engine.left;
-            let event = engine.next().ok_or(Stuck::Asleep { vcpus })?;
-            if engine.is_check_due() && !interrupted && !go_on() {
-                interrupted = true;
-                engine.stop_after = engine.stop_after.min(engine.now);
-            }
-            if engine.now > engine.stop_after + setup.patience {
-                return Err(Stuck::Running { vcpus });
-            }
-            Ok(engine.handle(event))
-        });
+        let resume = with(|engine| engine.advance(setup.patience, &go_on));
         match resume {
             Err(stuck) => break Some(stuck),
+            Ok(None) => break None,
             Ok(Some(vcpu)) => {
                 let caller = Caller::new(vcpu);
                 let ended = fibres.resume(vcpu);
@@ -221,19 +210,15 @@ pub fn run<T>(
                     with(|engine| engine.ended(vcpu));
                 }
             }
-            Ok(None) => {}
-        }
-        if with(|engine| engine.left == 0) {
-            break None;
         }
     };
     let engine = ENGINE.take().expect("it was put there above");
     let results = match stuck {
         None => fibres.results(),
-        Some(_) if interrupted => return Err(Stuck::Interrupted),
+        Some(_) if engine.interrupted => return Err(Stuck::Interrupted),
         Some(stuck) => return Err(stuck),
     };
-    if interrupted {
+    if engine.interrupted {
         return Err(Stuck::Interrupted);
     }
     Ok(engine.outcome(results))

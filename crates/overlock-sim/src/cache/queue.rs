@@ -76,11 +76,12 @@ impl Queue {
 
     /// Updates the arrivals of all, or only of those of one core.
     pub fn redirect(&mut self, only: Option<usize>, mut arrival: impl FnMut(&Request) -> Time) {
+        self.latest = Time::ZERO;
         for (request, arrives) in self.requests.iter().zip(&mut self.arrivals) {
             if only.is_none_or(|core| core == request.core) {
                 *arrives = arrival(request);
             }
+            self.latest = self.latest.max(*arrives);
         }
-        self.latest = self.arrivals.iter().copied().max().unwrap_or(Time::ZERO);
     }
 }

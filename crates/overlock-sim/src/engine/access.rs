@@ -112,7 +112,7 @@ impl Engine {
     pub fn answer(&mut self) {
         let mut signals = std::mem::take(&mut self.signals);
         self.cache.signals(&mut signals);
-        for signal in signals.drain(..) {
+        for &signal in &signals {
             match signal {
                 Signal::Done { vcpu, at } => self.goes(vcpu, at),
                 Signal::Owned {
@@ -125,6 +125,7 @@ impl Engine {
                 Signal::Lost { vcpu } => self.notices_loss(vcpu),
             }
         }
+        signals.clear();
         self.signals = signals;
     }
 }

@@ -1,5 +1,6 @@
 //! Events.
 
+use super::Stuck;
 use super::queue::Next;
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
@@ -81,8 +82,33 @@ impl Engine {
         self.events.cancel(self.vcpus.len() + cpu);
     }
 
+    /// Handles events until a fibre is to be resumed, and returns its vCPU; `None` once all have
+    /// ended. It is not generic, so all of it is compiled as one piece, in this crate.
+    pub fn advance(
+        &mut self,
+        patience: Time,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<usize>, Stuck> {
+        while self.left > 0 {
+            let vcpus = self.left;
+            let event = self.next().ok_or(Stuck::Asleep { vcpus })?;
+            if self.is_check_due() && !self.interrupted && !go_on() {
+                self.interrupted = true;
+                self.stop_after = self.stop_after.min(self.now);
+            }
+            if self.now > self.stop_after + patience {
+                return Err(Stuck::Running { vcpus });
+            }
+            let resumed = self.handle(event);
+            if resumed.is_some() {
+                return Ok(resumed);
+            }
+        }
+        Ok(None)
+    }
+
     /// Advances the clock to the next event. Returns `None` if no event can wake a vCPU.
-    pub fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<Event> {
         let (at, next) = self.events.pop()?;
         let event = match next {
             Next::Other(event) => event,
@@ -105,7 +131,7 @@ impl Engine {
     }
 
     /// Whether to check now if the caller wants to go on.
-    pub fn is_check_due(&mut self) -> bool {
+    fn is_check_due(&mut self) -> bool {
         let due = self.now >= self.next_check || self.handled.is_multiple_of(EVENTS_PER_CHECK);
         if due {
             self.next_check = self.now + CHECK_INTERVAL;
@@ -124,7 +150,7 @@ impl Engine {
     }
 
     /// Handles an event. Returns the vCPU whose fibre is to be resumed.
-    pub fn handle(&mut self, event: Event) -> Option<usize> {
+    fn handle(&mut self, event: Event) -> Option<usize> {
         match event {
             Event::Go { vcpu } => {
                 self.resumes(vcpu);

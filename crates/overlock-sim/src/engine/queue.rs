@@ -80,7 +80,7 @@ impl<E> Queue<E> {
 
     /// Takes the event of a source out, if one is planned.
     pub fn cancel(&mut self, source: usize) {
-        self.put(source, NEVER);
+        self.remove(source);
     }
 
     /// Takes the next event.
@@ -88,7 +88,7 @@ impl<E> Queue<E> {
         let first = self.tree[1];
         let at = time(first)?;
         let leaf = (first & ((1 << LEAF_BITS) - 1)) as usize;
-        self.put(leaf, NEVER);
+        self.remove(leaf);
         let next = match leaf.checked_sub(self.sources) {
             None => Next::Of(leaf),
             Some(index) => {
@@ -110,9 +110,19 @@ impl<E> Queue<E> {
         self.put(leaf, entry);
     }
 
+    /// Gives a leaf an entry that is less than the one it has. No other leaf has to be looked at.
     fn put(&mut self, leaf: usize, entry: u128) {
         let mut node = self.leaves() + leaf;
-        let mut least = entry;
+        while node > 0 && entry < self.tree[node] {
+            self.tree[node] = entry;
+            node /= 2;
+        }
+    }
+
+    /// Takes the entry of a leaf out, if it has one.
+    fn remove(&mut self, leaf: usize) {
+        let mut node = self.leaves() + leaf;
+        let mut least = NEVER;
         while self.tree[node] != least {
             self.tree[node] = least;
             if node == 1 {

@@ -23,6 +23,8 @@ pub(super) struct Engine {
     pub host: Host,
     pub now: Time,
     pub stop_after: Time,
+    /// Whether the caller has interrupted it.
+    pub interrupted: bool,
     pub schedule: Schedule,
     pub cache: Cache,
     pub vcpus: Vec<Vcpu>,
@@ -62,6 +64,7 @@ impl Engine {
             host: setup.host.clone(),
             now: Time::ZERO,
             stop_after: setup.stop_after,
+            interrupted: false,
             random,
             events: Queue::new(all + schedule.cpus()),
             schedule,
