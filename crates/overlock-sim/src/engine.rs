@@ -43,7 +43,7 @@ pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, looked,
     pause, preempted, sizes, socket, spin_for, stable, store, stores_of_unobserved, transition,
-    turn, unobserved,
+    unobserved,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 

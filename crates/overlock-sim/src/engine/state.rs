@@ -279,7 +279,8 @@ impl Engine {
                 left: self.rest_of_turn(vcpu, until - self.now),
                 with: self.vcpus[vcpu].state,
             },
-            Doing::Watch { line, .. } => {
+            Doing::Watch { line, since } => {
+                self.polled(vcpu, since);
                 self.cache.unwatch(vcpu, line);
                 Doing::READY
             }
