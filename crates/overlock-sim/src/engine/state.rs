@@ -36,7 +36,8 @@ pub(super) struct Engine {
     pub next_check: Time,
     pub counts: Counts,
     pub sleepers: FxHashMap<usize, Vec<usize>>,
-    pub boosted: usize,
+    /// The vCPU of each guest that a yield went to last.
+    pub boosted: Vec<usize>,
     pub random: Random,
     pub events: Queue<Event>,
     pub signals: Vec<Signal>,
@@ -73,7 +74,7 @@ impl Engine {
             next_check: CHECK_INTERVAL,
             counts: Counts::default(),
             sleepers: FxHashMap::default(),
-            boosted: 0,
+            boosted: vec![0; setup.guests],
             signals: Vec::new(),
             transitions: Vec::new(),
             trace: setup.trace.then(Vec::new),
