@@ -45,6 +45,12 @@ pub trait World {
         body: &(dyn Fn(&Self::Worker) -> T + Sync),
     ) -> Result<Outcome<T>, Error>;
 
+    /// In how many guests the workers of a round are, each as many, one after the other. Workers of
+    /// different guests share nothing.
+    fn guests(&self) -> usize {
+        1
+    }
+
     /// The report of the last round, where this world is a simulated one. Each report is returned
     /// once.
     fn report(&self) -> Option<sim::Report> {

@@ -43,7 +43,7 @@ pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, looked,
     pause, preempted, sizes, socket, spin_for, stable, store, stores_of_unobserved, transition,
-    turn, unobserved,
+    unobserved,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
 
@@ -54,8 +54,11 @@ pub struct Setup<'a> {
     pub machine: &'a Machine,
     /// The host that runs the vCPUs.
     pub host: &'a Host,
-    /// Number of vCPUs.
+    /// Number of vCPUs that run the body, those of all guests together.
     pub vcpus: usize,
+    /// Number of guests that have those vCPUs, one after the other, each as many. A host yields
+    /// within a guest only. Numbers of vCPUs are unique among all guests.
+    pub guests: usize,
     /// Number of further vCPUs on the machine, of other guests, which compute all the time.
     pub others: usize,
     /// Seed of all random choices.
@@ -189,6 +192,10 @@ pub fn run<T>(
 ) -> Result<Outcome<T>, Stuck> {
     assert!(current().is_none(), "a simulated vCPU cannot simulate");
     assert!(setup.vcpus > 0, "a simulation needs a vCPU");
+    assert!(
+        setup.guests > 0 && setup.vcpus.is_multiple_of(setup.guests),
+        "each guest has as many vCPUs"
+    );
     ENGINE.with_borrow_mut(|engine| *engine = Some(Box::new(Engine::new(setup))));
     let body = |vcpu| {
         let result = body(vcpu);

@@ -51,11 +51,10 @@ impl Platform for Sim {
         if holds {
             return Ok(seen);
         }
-        let begin = engine::now();
-        let until = match limit {
-            Spin::Forever => None,
-            Spin::Polls(turns) => Some(begin + engine::turn().times(u64::from(turns))),
-            Spin::Until(end) => Some(time(end.into())),
+        let (until, mut polls) = match limit {
+            Spin::Forever => (None, None),
+            Spin::Polls(most) => (None, Some(u64::from(most))),
+            Spin::Until(end) => (Some(time(end.into())), None),
         };
         let seen = Cell::new(seen);
         // A condition that has not asked for anything else probably never does.
@@ -70,7 +69,7 @@ impl Platform for Sim {
             verdict
         };
         loop {
-            match engine::spin(address, changes, until, &poll) {
+            match engine::spin(address, changes, until, &mut polls, &poll) {
                 Spun::Over => return Err(seen.get()),
                 Spun::Holds => return Ok(seen.get()),
                 Spun::Load => seen.set(word.load(order)),

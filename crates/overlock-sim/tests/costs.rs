@@ -42,6 +42,7 @@ fn interval(machine: &Machine, operation: impl Fn(usize)) -> f64 {
         machine,
         host: &host,
         vcpus: machine.all_cores(),
+        guests: 1,
         others: 0,
         seed: 1,
         stop_after: Time::ms(1_000),

@@ -64,8 +64,8 @@ pub struct Case {
     host: &'static str,
     lock: &'static str,
     vcpus: usize,
-    /// vCPUs of other guests, which want a CPU all the time.
-    others: usize,
+    /// Guests that have those vCPUs, each of which runs the workload.
+    guests: usize,
     workload: Workload,
     /// Simulated seconds at the normal length.
     seconds: f64,
@@ -235,7 +235,7 @@ fn simulate(job: Job<'_>, options: &Options) -> Result<Run, Failure> {
     let Site { machine, host } = site.clone();
     let cpus = machine.cpus() as f64;
     let world = Simulated::new(machine, host, seed, Arc::clone(&options.interrupt));
-    let world = world.beside(case.others);
+    let world = world.in_guests(case.guests);
     let locks = select(case.workload.family(), [case.lock]).expect("tables name locks");
     let plan = Plan {
         locks,
@@ -271,9 +271,7 @@ impl Results {
         self.0
             .iter()
             .find(|run| {
-                run.case.machine == machine
-                    && run.case.lock == lock
-                    && run.case.vcpus + run.case.others == vcpus
+                run.case.machine == machine && run.case.lock == lock && run.case.vcpus == vcpus
             })
             .expect("the table has asked for it")
     }

@@ -180,11 +180,12 @@ pub fn round<W: World, L: BenchLock>(
     farm: &Farm,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    let site: Site<L, W::Word> = Site::new(farm)?;
+    let sites: Vec<Site<L, W::Word>> = many(world.guests(), || Site::new(farm))?;
     let outcome = world.run(workers, &|worker| {
+        let guest = worker.index() * sites.len() / workers.threads;
         let mut builder: Builder<'_, W, L> = Builder {
             worker,
-            site: &site,
+            site: &sites[guest],
             farm,
             probe: Either::new(pass),
             operations: 0,
@@ -198,11 +199,12 @@ pub fn round<W: World, L: BenchLock>(
     })?;
     let (outcome, visits) = outcome.split();
     let expected = visits.iter().sum();
-    let found = site.visits();
-    let done = site.queue.done.get();
+    let found = sites.iter().map(Site::visits).sum();
+    let done: u64 = sites.iter().map(|site| site.queue.done.get()).sum();
     let stopped = outcome.stopped;
     let sample = Sample::new(outcome, Extra::Built { all: !stopped });
-    if L::EXCLUDES && (expected != found || !stopped && done != farm.tasks() as u64) {
+    if L::EXCLUDES && (expected != found || !stopped && done != (farm.tasks() * sites.len()) as u64)
+    {
         return Err(Error::NotExclusive { expected, found });
     }
     Ok(sample)

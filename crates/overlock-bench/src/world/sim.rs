@@ -34,6 +34,7 @@ pub struct Simulated {
     machine: Machine,
     host: Host,
     seed: u64,
+    guests: usize,
     others: usize,
     trace: bool,
     interrupt: Arc<Interrupt>,
@@ -67,6 +68,7 @@ impl Simulated {
             machine,
             host,
             seed,
+            guests: 1,
             others: 0,
             trace: false,
             interrupt,
@@ -88,6 +90,13 @@ impl Simulated {
     #[must_use]
     pub fn beside(self, others: usize) -> Self {
         Self { others, ..self }
+    }
+
+    /// The same with the vCPUs of a round in so many guests of equal size, each of which runs the
+    /// workload by itself. Only the workload `build` runs in more than one.
+    #[must_use]
+    pub fn in_guests(self, guests: usize) -> Self {
+        Self { guests, ..self }
     }
 
     /// The machine.
@@ -213,6 +222,7 @@ impl World for Simulated {
             machine: &self.machine,
             host: &self.host,
             vcpus: workers.threads,
+            guests: self.guests,
             others: self.others,
             seed: self
                 .seed
@@ -236,6 +246,10 @@ impl World for Simulated {
             switches: 0,
             results: outcome.results,
         })
+    }
+
+    fn guests(&self) -> usize {
+        self.guests
     }
 
     fn report(&self) -> Option<Report> {

@@ -1,6 +1,7 @@
 //! Effects of cache line accesses on vCPUs.
 
 use super::events::Event;
+use super::spin::Spin;
 use super::state::Engine;
 use super::vcpu::Doing;
 use crate::account::State;
@@ -76,13 +77,16 @@ impl Engine {
         self.vcpus[vcpu].changes_seen
     }
 
-    /// Watches a line. If it has been changed since the last load of `vcpu`, or has left the core,
-    /// `vcpu` polls again after one iteration. Returns whether it has to wait for an event.
-    pub fn watch(&mut self, vcpu: usize, line: usize, until: Option<Time>) -> bool {
+    /// Watches the line of a wait, until then at most. If it has been changed since the last load
+    /// of `vcpu`, or has left the core, `vcpu` polls again after one iteration. Returns whether it
+    /// has to wait for an event.
+    pub fn watch(&mut self, vcpu: usize, spin: &mut Spin, until: Option<Time>) -> bool {
+        let line = spin.line();
         let changes = self.changes_seen(vcpu);
         let core = self.core(vcpu);
         let iteration = self.machine.costs.turn;
         if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {
+            spin.takes(1);
             return self.pass(vcpu, iteration, State::Spin);
         }
         self.enter(vcpu, State::Spin);

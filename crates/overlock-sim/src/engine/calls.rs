@@ -367,7 +367,7 @@ pub(crate) fn sizes() -> Option<(usize, usize)> {
 }
 
 /// Returns the length of an iteration of a spin loop.
-pub(crate) fn turn() -> Time {
+fn turn() -> Time {
     with(|engine| engine.machine.costs.turn)
 }
 

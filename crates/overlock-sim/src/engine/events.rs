@@ -178,15 +178,17 @@ impl Engine {
     }
 
     fn resumes(&mut self, vcpu: usize) {
-        let state = &mut self.vcpus[vcpu];
-        if let Doing::Watch { line, .. } = state.doing {
+        if let Doing::Watch { line, since } = self.vcpus[vcpu].doing {
             // Its time limit, a pause-loop exit, or the loss of the line.
+            self.polled(vcpu, since);
             self.cache.unwatch(vcpu, line);
+            let state = &mut self.vcpus[vcpu];
             if let Some((since, until)) = &mut state.spins {
                 *until = self.now;
                 state.spun_long = self.now - *since >= state.window;
             }
         }
+        let state = &mut self.vcpus[vcpu];
         state.doing = Doing::Running;
         state.stamp += 1;
     }

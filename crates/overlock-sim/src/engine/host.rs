@@ -299,7 +299,8 @@ impl Engine {
     pub fn yields(&mut self, vcpu: usize) -> bool {
         let target = self.yield_target(vcpu);
         target.is_some_and(|target| {
-            self.boosted = target;
+            let guest = self.guest(target).start / self.guest_vcpus();
+            self.boosted[guest] = target;
             self.yield_to(vcpu, target)
         })
     }
@@ -311,12 +312,26 @@ impl Engine {
         state.eligible = false;
     }
 
-    /// Returns the next preempted vCPU, cyclically from the last target. A target that was spinning
-    /// itself is eligible every other time.
+    /// Returns the number of vCPUs of a guest.
+    fn guest_vcpus(&self) -> usize {
+        self.fibres / self.boosted.len()
+    }
+
+    /// Returns the vCPUs of the guest that has `vcpu`.
+    fn guest(&self, vcpu: usize) -> std::ops::Range<usize> {
+        let count = self.guest_vcpus();
+        let first = vcpu - vcpu % count;
+        first..first + count
+    }
+
+    /// Returns the next preempted vCPU of the guest, cyclically from the last target. A target that
+    /// was spinning itself is eligible every other time.
     fn yield_target(&mut self, vcpu: usize) -> Option<usize> {
-        let count = self.fibres;
+        let guest = self.guest(vcpu);
+        let (first, count) = (guest.start, guest.len());
+        let boosted = self.boosted[first / count];
         (1..=count)
-            .map(|step| (self.boosted + step) % count)
+            .map(|step| first + (boosted + step) % count)
             .find(|&other| {
                 let candidate = &mut self.vcpus[other];
                 if other == vcpu

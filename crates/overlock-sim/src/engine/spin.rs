@@ -44,6 +44,9 @@ pub(super) struct Spin {
     /// Whether the word is on the stack of the vCPU, which has no line for it.
     own: bool,
     until: Option<Time>,
+    /// How many polls are left to it. They are iterations of its loop, so time without a CPU and
+    /// time out of the guest are not in them.
+    polls: Option<u64>,
     /// Exists for as long as the fibre is suspended in [`spin`].
     poll: *const Poll<'static>,
 }
@@ -65,16 +68,36 @@ pub(super) enum Step {
     Act(Option<bool>),
 }
 
+impl Spin {
+    /// Whether no time is left, or no poll.
+    fn is_over(&self, now: Time) -> bool {
+        self.until.is_some_and(|until| now >= until) || self.polls == Some(0)
+    }
+
+    /// The spinner has polled so often.
+    pub fn takes(&mut self, polls: u64) {
+        self.polls = self.polls.map(|left| left.saturating_sub(polls));
+    }
+
+    /// The line of its word.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+}
+
 impl Engine {
     /// `vcpu` goes on with its wait. Returns why its fibre is to be resumed, if it is.
-    pub fn spins(&mut self, vcpu: usize, spin: &Spin) -> Option<Spun> {
+    fn spins(&mut self, vcpu: usize, spin: &mut Spin) -> Option<Spun> {
         let mut step = self.vcpus[vcpu].step;
         loop {
             let (waits, next) = match step {
-                Step::Watch if spin.until.is_some_and(|until| self.now >= until) => {
-                    return Some(Spun::Over);
+                Step::Watch if spin.is_over(self.now) => return Some(Spun::Over),
+                Step::Watch => {
+                    let iteration = self.machine.costs.turn;
+                    let end = spin.polls.map(|polls| self.now + iteration.times(polls));
+                    let until = spin.until.into_iter().chain(end).min();
+                    (self.watch(vcpu, spin, until), Step::Notice)
                 }
-                Step::Watch => (self.watch(vcpu, spin.line, spin.until), Step::Notice),
                 Step::Notice if self.preempt_deferred(vcpu) => (true, Step::Notice),
                 Step::Notice if self.sees_pause_exit(vcpu) => (self.exits(vcpu), Step::Yield),
                 Step::Notice => {
@@ -114,34 +137,49 @@ impl Engine {
     }
 
     /// Begins a wait. Returns why the fibre need not be suspended, if so.
-    fn begins_to_spin(&mut self, vcpu: usize, changes: u64, spin: Spin) -> Option<Spun> {
+    fn begins_to_spin(&mut self, vcpu: usize, changes: u64, spin: &mut Spin) -> Option<Spun> {
         let state = &mut self.vcpus[vcpu];
         state.changes_seen = changes;
         state.step = Step::Watch;
-        let spun = self.spins(vcpu, &spin);
+        let spun = self.spins(vcpu, spin);
         if spun.is_none() {
-            self.vcpus[vcpu].spin = Some(spin);
+            self.vcpus[vcpu].spin = Some(*spin);
         }
         spun
     }
 
+    /// `vcpu` has watched a line since then: takes the polls of that time off those left to it.
+    pub fn polled(&mut self, vcpu: usize, since: Time) {
+        let iteration = self.machine.costs.turn;
+        let watched = self.now - since;
+        if let Some(spin) = &mut self.vcpus[vcpu].spin {
+            spin.takes(watched.as_ps().div_ceil(iteration.as_ps().max(1)).max(1));
+        }
+    }
+
     /// Ends the wait of `vcpu`, or goes on with it. Returns whether its fibre is to be resumed.
     pub fn goes_on_spinning(&mut self, vcpu: usize) -> bool {
-        let Some(spin) = self.vcpus[vcpu].spin else {
+        let Some(mut spin) = self.vcpus[vcpu].spin else {
             return true;
         };
-        let spun = self.spins(vcpu, &spin);
-        if spun.is_some() {
-            self.vcpus[vcpu].spin = None;
-            self.vcpus[vcpu].spun = spun;
-        }
+        let spun = self.spins(vcpu, &mut spin);
+        let state = &mut self.vcpus[vcpu];
+        state.spin = spun.is_none().then_some(spin);
+        state.spun = spun.map(|spun| (spun, spin.polls));
         spun.is_some()
     }
 }
 
-/// Spins until the word at `address` may have a value that `poll` accepts, or until `until`. The
-/// caller has loaded the word, whose line had been changed `changes` times, and did not accept it.
-pub(crate) fn spin(address: usize, changes: u64, until: Option<Time>, poll: &Poll<'_>) -> Spun {
+/// Spins until the word at `address` may have a value that `poll` accepts, until `until`, or until
+/// no poll is left; counts `polls` down. The caller has loaded the word, whose line had been
+/// changed `changes` times, and did not accept it.
+pub(crate) fn spin(
+    address: usize,
+    changes: u64,
+    until: Option<Time>,
+    polls: &mut Option<u64>,
+    poll: &Poll<'_>,
+) -> Spun {
     let Some(me) = current() else {
         panic!("outside of a simulation no vCPU changes the word")
     };
@@ -152,20 +190,24 @@ pub(crate) fn spin(address: usize, changes: u64, until: Option<Time>, poll: &Pol
     // The calls of `poll` are not those of this fibre.
     CURRENT.set(None);
     let spun = with(|engine| {
-        let spin = Spin {
+        let mut spin = Spin {
             address,
             line: engine.cache.line(address),
             own,
             until,
+            polls: *polls,
             poll,
         };
-        engine.begins_to_spin(me, changes, spin)
+        let spun = engine.begins_to_spin(me, changes, &mut spin);
+        spun.map(|spun| (spun, spin.polls))
     });
     CURRENT.set(Some(me));
-    spun.unwrap_or_else(|| {
+    let spun = spun.unwrap_or_else(|| {
         fibre::suspend(me);
         with(|engine| engine.vcpus[me].spun.take()).expect("the engine resumes it with a reason")
-    })
+    });
+    *polls = spun.1;
+    spun.0
 }
 
 thread_local! {

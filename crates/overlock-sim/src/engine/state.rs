@@ -38,7 +38,8 @@ pub(super) struct Engine {
     pub next_check: Time,
     pub counts: Counts,
     pub sleepers: FxHashMap<usize, Vec<usize>>,
-    pub boosted: usize,
+    /// The vCPU of each guest that a yield went to last.
+    pub boosted: Vec<usize>,
     pub random: Random,
     pub events: Queue<Event>,
     pub signals: Vec<Signal>,
@@ -76,7 +77,7 @@ impl Engine {
             next_check: CHECK_INTERVAL,
             counts: Counts::default(),
             sleepers: FxHashMap::default(),
-            boosted: 0,
+            boosted: vec![0; setup.guests],
             signals: Vec::new(),
             transitions: Vec::new(),
             trace: setup.trace.then(Vec::new),
@@ -282,7 +283,8 @@ impl Engine {
                 left: self.rest_of_turn(vcpu, until - self.now),
                 with: self.vcpus[vcpu].state,
             },
-            Doing::Watch { line, .. } => {
+            Doing::Watch { line, since } => {
+                self.polled(vcpu, since);
                 self.cache.unwatch(vcpu, line);
                 Doing::READY
             }

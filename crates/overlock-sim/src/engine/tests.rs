@@ -87,6 +87,7 @@ pub(super) fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> S
         machine,
         host,
         vcpus,
+        guests: 1,
         others: 0,
         seed: 1,
         stop_after: Time::ms(100),

@@ -72,10 +72,11 @@ pub(super) struct Vcpu {
     /// Whether the processor has noticed it.
     pub spun_long: bool,
     pub stores: Stores,
-    /// Its wait, if the engine carries one out, how far that is, and why its fibre goes on then.
+    /// Its wait, if the engine carries one out, how far that is, and why its fibre goes on then,
+    /// with the polls left.
     pub spin: Option<Spin>,
     pub step: Step,
-    pub spun: Option<Spun>,
+    pub spun: Option<(Spun, Option<u64>)>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
     pub changes_seen: u64,

@@ -153,6 +153,7 @@ pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) 
         machine,
         host,
         vcpus,
+        guests: 1,
         others: 0,
         seed,
         stop_after: Time::ms(200),

@@ -34,7 +34,7 @@ fn case(
         host,
         lock,
         vcpus,
-        others: 0,
+        guests: 1,
         workload,
         seconds,
         runs: 1,

@@ -7,11 +7,16 @@ use overlock_core::diagram::{Diagram, Transition};
 
 /// The report of a round with that lock, and its operations: six vCPUs on two CPUs, no other load.
 fn round(lock: &str) -> (Report, u64) {
+    guests(1, lock, Workload::Micro { cs: 95.0, ncs: 0.0 })
+}
+
+/// The same of a workload in so many guests of six vCPUs each.
+fn guests(guests: usize, lock: &str, workload: Workload) -> (Report, u64) {
     let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
-    let world = Simulated::new(machine, Host::KVM, 1, Arc::default());
+    let world = Simulated::new(machine, Host::KVM, 1, Arc::default()).in_guests(guests);
     let plan = Plan {
         locks: select(Family::Exclusive, [lock]).unwrap(),
-        threads: vec![6],
+        threads: vec![6 * guests],
         runs: 1,
         latency_runs: 0,
         round: Duration::from_millis(20),
@@ -20,9 +25,8 @@ fn round(lock: &str) -> (Report, u64) {
         stat: false,
         deadline: None,
     };
-    let micro = Workload::Micro { cs: 95.0, ncs: 0.0 };
     let ignore = &mut |_: usize, _: &'static _, _: usize| {};
-    let measurement = measure::run(&world, &micro, &plan, 2.0, ignore).unwrap();
+    let measurement = measure::run(&world, &workload, &plan, 2.0, ignore).unwrap();
     let cell = measurement.cells.into_iter().next().unwrap();
     (cell.reports[0].clone(), cell.samples[0].total())
 }
@@ -34,6 +38,19 @@ fn both_modes_of_the_hybrid_lock_are_counted() {
     assert!(queued > 10 && unfair > 10, "{queued} and {unfair}");
     // All others found it free; each vCPU may be in the middle of one more.
     assert!(queued + unfair <= operations + 6, "{queued} and {unfair}");
+}
+
+/// Fails where guests share a site: the work would be that of one.
+#[test]
+fn each_guest_builds_by_itself() {
+    let build = Workload::Build {
+        cs: 300.0,
+        ncs: 25_000.0,
+    };
+    let [(one, operations), (three, threefold)] =
+        [1, 3].map(|count| guests(count, "ticket", build));
+    assert!((operations * 29 / 10..operations * 31 / 10).contains(&threefold));
+    assert!(three.elapsed > one.elapsed * 5 / 2);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use overlock_core::{Instant, Platform};
 
 use super::*;
 use crate::Sim;
+use crate::host::PauseExit;
 use crate::trace::What;
 
 /// vCPU 1 halts at 10,000: a load of 2, and an exit of 700. Then vCPU 0 kicks it, which takes 900
@@ -261,6 +262,34 @@ fn preempted_holders_and_waiters_are_counted() {
     assert!(counts.holders > 3 && counts.waiters > 3);
     assert_eq!([counts.holders, counts.waiters], [0, 1].map(marks));
     assert_eq!(counts.preemptions, (0..3).map(marks).sum());
+}
+
+/// Two vCPUs on one CPU pause for 10 ms each. One guest's host yields between them; that of two
+/// guests has nobody to yield to. Fails where a host looks for a target in other guests.
+#[test]
+fn a_yield_stays_in_its_guest() {
+    let host = Host {
+        pause_exit: Some(PauseExit {
+            window: Time::us(2),
+            grow: 1,
+            gap: Time::ns(56),
+            cost: Time::ns(1_300),
+        }),
+        ..HOST
+    };
+    let machine = machine(1, 1);
+    let counts = |guests| {
+        let setup = Setup {
+            guests,
+            ..setup(&machine, &host, 2)
+        };
+        let body = |_| Sim::pause(2_000_000);
+        run(&setup, body, || true).unwrap().counts
+    };
+    assert!(counts(1).yields > 0);
+    let apart = counts(2);
+    assert_eq!(apart.yields, 0);
+    assert!(apart.pause_exits > 0 && apart.preemptions > 0);
 }
 
 /// Two vCPUs on one CPU alternate by yielding: none is preempted. Fails where `rests` counts as a

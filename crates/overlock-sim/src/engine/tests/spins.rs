@@ -125,6 +125,43 @@ fn a_wait_ends_after_its_iterations() {
     assert_eq!(outcome.results[0], Time::ns(10_000 + 92 + 50 + 2));
 }
 
+/// 1,000 polls are 5,000 ns: 2,000 until the processor notices, 3,000 after an exit of 1,300 and a
+/// poll of 2. Fails where time out of the guest uses polls up.
+#[test]
+fn an_exit_uses_no_polls_up() {
+    let word = Own::new();
+    let body = |_| {
+        at(BEGIN);
+        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Polls(1_000), |seen: u32| seen == 1);
+        now()
+    };
+    let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
+    assert_eq!(outcome.counts.pause_exits, 1);
+    assert_eq!(
+        outcome.results[0],
+        Time::ns(10_092 + 2_000 + 1_300 + 2 + 3_000 + 2)
+    );
+}
+
+/// Two waiters on one CPU have 2,000,000 polls each, which are 10 ms of iterations, and slices of
+/// 4 ms. Fails where time without a CPU uses polls up.
+#[test]
+fn a_preemption_uses_no_polls_up() {
+    let words = [Own::new(), Own::new()];
+    let body = |vcpu: usize| {
+        at(BEGIN);
+        let limit = Spin::Polls(2_000_000);
+        let _ = Sim::wait_until(&words[vcpu].0, Relaxed, limit, |seen: u32| seen == 1);
+    };
+    let outcome = simulate(&machine(1, 1), &HOST, 2, body).unwrap();
+    assert!(outcome.counts.preemptions > 2);
+    for account in &outcome.accounts {
+        let spun = account[State::Spin];
+        let off = spun.max(Time::ms(10)) - spun.min(Time::ms(10));
+        assert!(off <= Time::ns(100), "{spun:?}");
+    }
+}
+
 /// After an exit the window is 4,000 ns, so 3,500 are not noticed; after a sleep they are. Fails
 /// where `put_on` does not reset the window.
 #[test]
