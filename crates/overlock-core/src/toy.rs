@@ -71,6 +71,7 @@ thread_local! {
     static THREAD: Cell<usize> = const { Cell::new(0) };
     static CPU: Cell<Option<u32>> = const { Cell::new(None) };
     static CLOCK: Cell<u64> = const { Cell::new(0) };
+    static YIELD: Cell<Option<Step>> = const { Cell::new(None) };
     /// The wall clock minus the monotonic clock.
     static WALL: Cell<i64> = const { Cell::new(0) };
     static KICKS: Cell<usize> = const { Cell::new(0) };
@@ -101,6 +102,11 @@ pub fn set_wall_clock(by: i64) {
 /// Puts every thread onto `cpu`.
 pub fn on_cpu(cpu: u32) {
     CPU.set(Some(cpu));
+}
+
+/// The calling thread's time slice is over: where it next offers its CPU, `meanwhile` runs.
+pub fn end_slice(meanwhile: impl FnOnce() + 'static) {
+    YIELD.set(Some(Box::new(meanwhile)));
 }
 
 /// How often a lock has called `kick` so far in this test.
@@ -239,6 +245,10 @@ impl Platform for Toy {
     fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
         step(Point::Kick);
         stage::requeued(from, to)
+    }
+
+    fn yield_slice(_now: u64) -> bool {
+        YIELD.take().map(|meanwhile| meanwhile()).is_some()
     }
 
     fn light_barrier() {

@@ -32,7 +32,7 @@
 //! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
 //! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins, or together with slow |
 //! | spinner | a waiter polls the lock while threads are counted, and unlocks wake nobody. Set by that waiter, the *spinner*, which clears it as it acquires, sleeps or leaves. Cleared too by a thread that goes to sleep and has not seen it become the spinner, by `adopt`, and by a request for a handoff. The store of a restartable unlock may erase it too |
-//! | phase | flips each time that a thread becomes the spinner. Who has seen two phases knows that the spinner has run since. Erased only together with spinner |
+//! | phase | flips each time that a thread becomes the spinner, so who has seen two phases knows that the present spinner, if there is one, has begun since the first look. Set only with slow; what erases it leaves spinner clear |
 //! | handoff | the handoff target requests the lock. Set and cleared by the target |
 //! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
@@ -71,10 +71,10 @@
 //! - I4: no counted thread sleeps on a word with pickup and without handoff: it picks the lock up.
 //! - I5: the store or exchange by which an unlock releases or hands off is its last access. The
 //!   next owner may free the lock after that. The kick that follows needs only the address.
-//! - I6: while spinner is set, a thread that has set it is awake, and has run since the last thread
-//!   to sleep began its spin. It takes the lock if it is free, and otherwise clears spinner on a
-//!   locked word as it sleeps or leaves. Handoff and spinner are not set together: unlocks look at
-//!   byte 0 alone while spinner is set.
+//! - I6: while spinner is set, a thread that has set it is awake. It takes the lock if it is free,
+//!   and otherwise clears spinner on a locked word as it sleeps or leaves. Who goes to sleep and
+//!   leaves spinner set has polled, without a yield, since before that spinner began. Handoff and
+//!   spinner are not set together: unlocks look at byte 0 alone while spinner is set.
 //!
 //! # Orderings
 //!
@@ -471,6 +471,7 @@ impl<P: Platform> Overlock<P> {
             }
             if P::yield_slice(now) {
                 start = P::ticks();
+                (phase, waiter.knows_spinner) = (None, false);
                 continue;
             }
             // Each poll takes the cache line from the owner.
@@ -550,9 +551,12 @@ impl<P: Platform> Overlock<P> {
                 Sleeper::Waiter
             };
             stat::count::<P>(Event::MutexSleep);
+            let begun = P::ticks();
             if limit.halt(sleeper, &self.word, asleep) {
                 return None;
             }
+            // A signal may have ended a long sleep.
+            waiter.knows_spinner &= P::ticks().wrapping_sub(begun) <= SPIN_NS;
         }
     }
 
@@ -586,6 +590,7 @@ impl<P: Platform> Overlock<P> {
             waiter.spinner = false;
             Step::SleepApart.taken::<P>();
             let woken = limit.halt(Sleeper::Apart, &self.word, asleep);
+            waiter.knows_spinner = false;
             let word = self.word.load(Relaxed);
             if woken && word >= SLEEPER && word & (WAKE | PICKUP) != WAKE {
                 // The kick may have been meant for a counted thread.

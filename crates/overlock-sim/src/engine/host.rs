@@ -175,7 +175,7 @@ impl Engine {
         };
         if !polls {
             self.schedule.leave(self.now, cpu);
-            // The way to here took as long as a halt that finds its word changed.
+            // The way to here took that part of it.
             let busy = self.host.halt.saturating_sub(self.host.brief);
             self.dispatch_after(cpu, busy);
         }
@@ -234,6 +234,9 @@ impl Engine {
         let (Doing::Asleep(halt) | Doing::Polled(halt)) = self.vcpus[vcpu].doing else {
             return;
         };
+        if let Some(by) = by {
+            self.mark(vcpu, What::Kicked(by));
+        }
         self.learn_poll(vcpu, self.now - halt.since);
         self.turns(vcpu);
         if matches!(self.vcpus[vcpu].doing, Doing::Polled(_)) {

@@ -9,7 +9,7 @@ use std::boxed::Box;
 
 use super::*;
 use crate::toy::stage::{Actor, actor};
-use crate::toy::{Point, Toy, as_thread, halts, kicks, left, took};
+use crate::toy::{Point, Toy, as_thread, end_slice, halts, kicks, left, took};
 
 type Lock = &'static Overlock<Toy>;
 
@@ -59,9 +59,12 @@ fn timed_sleeper(thread: usize, lock: Lock) -> Actor {
     actor
 }
 
-/// The word, in whatever phase.
+/// The word, in whatever phase. A phase is set only with SLOW: else each unlock would be slow.
 fn word(lock: Lock) -> u32 {
-    lock.word.load(Relaxed) & !PHASE
+    match lock.word.load(Relaxed) {
+        word if word & SLOW != 0 => word & !PHASE,
+        word => word,
+    }
 }
 
 fn has(lock: Lock, bits: u32) -> bool {

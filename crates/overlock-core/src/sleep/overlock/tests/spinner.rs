@@ -175,6 +175,60 @@ fn a_newcomer_sleeps_beside_a_spinner_that_has_followed_another() {
     ends(lock);
 }
 
+/// `phase` after `yield_slice`: the spinner may have begun long ago, and may have been stopped since.
+#[test]
+fn a_yield_makes_a_newcomer_forget_what_it_knows_of_the_spinner() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = spinner(2, lock);
+    let three = locker(3, lock);
+    three.to(Point::Wait);
+    three.interrupt(move || {
+        end_slice(move || {
+            lock.word.fetch_xor(PHASE, Relaxed);
+        });
+    });
+    three.sleep();
+    assert!(!has(lock, SPINNER) && sleepers(lock) == 2);
+    unlock(lock);
+    one.end();
+    as_thread(1, || unlock(lock));
+    three.end();
+    as_thread(3, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// `knows_spinner` after the halt in `sleep`.
+#[test]
+fn a_long_sleep_makes_a_thread_forget_what_it_knows_of_the_spinner() {
+    for nap in [0, 2 * SPIN_NS] {
+        let lock = held();
+        let one = sleeper(1, lock);
+        let two = spinner(2, lock);
+        let three = locker(3, lock);
+        poll_on(&three);
+        lock.word.fetch_xor(PHASE, Relaxed);
+        three.to(Point::Halt);
+        assert!(has(lock, SPINNER) && sleepers(lock) == 2);
+        // It does not sleep on the word as it was, and sleeps on this one.
+        three.interrupt(move || {
+            Toy::delay(nap);
+            lock.word.fetch_xor(PHASE, Relaxed);
+        });
+        three.sleep();
+        assert_eq!(has(lock, SPINNER), nap == 0);
+        two.sleep();
+        unlock(lock);
+        one.end();
+        as_thread(1, || unlock(lock));
+        three.end();
+        as_thread(3, || unlock(lock));
+        two.end();
+        ends(lock);
+    }
+}
+
 /// `EMPTY` in `makes_way`: there is nobody to wake, and nobody who relies on a wake-up.
 #[test]
 fn nobody_makes_way_for_nobody() {
