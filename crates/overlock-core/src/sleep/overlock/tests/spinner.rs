@@ -175,7 +175,7 @@ fn a_newcomer_sleeps_beside_a_spinner_that_has_followed_another() {
     ends(lock);
 }
 
-/// `phase` after `yield_slice`: the spinner may have begun long ago, and may have been stopped since.
+/// `phase` after `yield_slice`: the spinner may have begun long ago, and be stopped since.
 #[test]
 fn a_yield_makes_a_newcomer_forget_what_it_knows_of_the_spinner() {
     let lock = held();
