@@ -72,10 +72,10 @@
 //! - I5: the store or exchange by which an unlock releases or hands off is its last access. The
 //!   next owner may free the lock after that. The kick that follows needs only the address.
 //! - I6: while spinner is set, a thread that has set it is awake. It takes the lock if it is free,
-//!   and otherwise clears spinner on a locked word as it sleeps or leaves. A thread
-//!   that goes to sleep and leaves spinner set has polled, without a yield, since before the present
-//!   spinner began. Handoff and
-//!   spinner are not set together: unlocks look at byte 0 alone while spinner is set.
+//!   and otherwise clears spinner on a locked word as it sleeps or leaves. A thread that goes to
+//!   sleep and leaves spinner set has polled, without a yield, since before the present spinner
+//!   began. Handoff and spinner are not set together: unlocks look at byte 0 alone while spinner is
+//!   set.
 //!
 //! # Orderings
 //!
