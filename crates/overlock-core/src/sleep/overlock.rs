@@ -220,8 +220,8 @@ const SLEEPER: u32 = 1 << 11;
 /// From this value on the count is saturated: nobody is counted in or out any more.
 const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
-/// Polls between two readings of the clock.
-const POLLS: u32 = 16;
+/// Polls of a spin's first look, before it reads the clock.
+const POLLS: u32 = 24;
 /// The distance of polls is a quarter of the age of the spin, and this at most. Beside a spinner it
 /// is the age, and this at least.
 const POLL_NS: u64 = 150;
@@ -476,8 +476,8 @@ impl<P: Platform> Overlock<P> {
                 continue;
             }
             // Each poll takes the cache line from the owner.
+            polls = 1;
             let beside = word & SPINNER != 0 && !waiter.spinner;
-            polls = if beside { 1 } else { POLLS };
             P::spin(match beside {
                 true => age.max(POLL_NS),
                 false => (age / 4).min(POLL_NS),
