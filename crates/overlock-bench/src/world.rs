@@ -46,7 +46,7 @@ pub trait World {
     ) -> Result<Outcome<T>, Error>;
 
     /// In how many guests the workers of a round are, each as many, one after the other. Workers of
-    /// different guests share nothing.
+    /// different guests share no locks and no data.
     fn guests(&self) -> usize {
         1
     }

@@ -215,7 +215,6 @@ impl Engine {
             .get(&address)
             .and_then(|waiting| waiting.first())
         {
-            self.mark(vcpu, What::Kicked(by));
             self.leaves_sleepers(vcpu, address);
             self.wakes(vcpu, Some(by));
         }
@@ -302,7 +301,7 @@ impl Engine {
     pub fn yields(&mut self, vcpu: usize) -> bool {
         let target = self.yield_target(vcpu);
         target.is_some_and(|target| {
-            let guest = self.guest(target).start / self.guest_vcpus();
+            let guest = target / self.guest_vcpus();
             self.boosted[guest] = target;
             self.yield_to(vcpu, target)
         })
@@ -320,21 +319,14 @@ impl Engine {
         self.fibres / self.boosted.len()
     }
 
-    /// Returns the vCPUs of the guest that has `vcpu`.
-    fn guest(&self, vcpu: usize) -> std::ops::Range<usize> {
-        let count = self.guest_vcpus();
-        let first = vcpu - vcpu % count;
-        first..first + count
-    }
-
     /// Returns the next preempted vCPU of the guest, cyclically from the last target. A target that
     /// was spinning itself is eligible every other time.
     fn yield_target(&mut self, vcpu: usize) -> Option<usize> {
-        let guest = self.guest(vcpu);
-        let (first, count) = (guest.start, guest.len());
-        let boosted = self.boosted[first / count];
+        let count = self.guest_vcpus();
+        let guest = vcpu / count;
+        let boosted = self.boosted[guest];
         (1..=count)
-            .map(|step| first + (boosted + step) % count)
+            .map(|step| guest * count + (boosted + step) % count)
             .find(|&other| {
                 let candidate = &mut self.vcpus[other];
                 if other == vcpu

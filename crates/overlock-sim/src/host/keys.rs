@@ -26,7 +26,7 @@ static KEYS: &[Key<Host>] = &[
     Key::new("balance_idle", "The interval at which idle CPUs look for work", Kind::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.0)),
     Key::new("balance_all", "The interval at which all CPUs compare their queues", Kind::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.1)),
     Key::new("halt", "From a halt until the next vCPU can run", Kind::Time(SOME, LONG), |h| Some(&mut h.halt)),
-    Key::new("brief", "A halt that is kicked while the host still polls; threads: that finds its word changed", Kind::Time(SOME, LONG), |h| Some(&mut h.brief)),
+    Key::new("brief", "A halt that is kicked while the host still polls, and of a thread one that finds its word changed", Kind::Time(SOME, LONG), |h| Some(&mut h.brief)),
     Key::new("kick", "A kick for the kicker: a hypercall, or a system call", Kind::Time(SOME, LONG), |h| Some(&mut h.kick)),
     Key::new("kick_nobody", "The same without sleepers", Kind::Time(SOME, LONG), |h| Some(&mut h.kick_nobody)),
     Key::new("wake_idle", "From a kick until the sleeper runs on a CPU that has gone to sleep", Kind::Time(SOME, LONG), |h| Some(&mut h.wake_idle)),

@@ -10,6 +10,16 @@ use crate::Sim;
 use crate::host::PauseExit;
 use crate::trace::What;
 
+/// Two vCPUs on two CPUs, with a trace.
+fn traced(host: &Host, body: impl Fn(usize) -> u64) -> Outcome<u64> {
+    let machine = machine(2, 1);
+    let setup = Setup {
+        trace: true,
+        ..setup(&machine, host, 2)
+    };
+    run(&setup, body, || true).unwrap()
+}
+
 /// vCPU 1 halts at 10,000: a load of 2, and an exit of 700. Then vCPU 0 kicks it, which takes 900
 /// and acts after half of that.
 fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
@@ -24,7 +34,13 @@ fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
         }
         now().as_ns()
     };
-    simulate(&machine(2, 1), host, 2, body).unwrap()
+    traced(host, body)
+}
+
+/// How many kicks of sleepers the trace shows.
+fn kicks_shown<T>(outcome: &Outcome<T>) -> usize {
+    let kicks = |mark: &&Mark| matches!(mark.what, What::Kicked(_));
+    outcome.trace.iter().filter(kicks).count()
 }
 
 /// A CPU that has not slept yet runs the sleeper 2,900 after the kick; one that sleeps, after
@@ -33,12 +49,14 @@ fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
 #[test]
 fn a_kick_wakes() {
     assert_eq!(kicked(&HOST, 20_000).results, [20_900, 20_450 + 2_900]);
+    assert_eq!(kicks_shown(&kicked(&HOST, 20_000)), 1);
     assert_eq!(kicked(&HOST, 60_251).results, [61_151, 60_701 + 2_900]);
     assert_eq!(kicked(&HOST, 60_252).results, [61_152, 60_702 + 13_000]);
 }
 
 /// A guest that has found its word unchanged is woken by a kick during its exit. A thread has its
-/// word compared after that time, and finds it changed. Fails where a kick during the exit is lost.
+/// word compared later, and finds it changed. Fails where a kick during the exit is lost, or a
+/// trace shows it as the kick of a sleeper.
 #[test]
 fn a_kick_during_the_exit_ends_the_halt() {
     for (hypervisor, end) in [(true, 10_702), (false, 10_700)] {
@@ -55,9 +73,10 @@ fn a_kick_during_the_exit_ends_the_halt() {
             }
             now().as_ns()
         };
-        let outcome = simulate(&machine(2, 1), &host, 2, body).unwrap();
+        let outcome = traced(&host, body);
         assert_eq!(outcome.results[1], end);
         assert_eq!((outcome.counts.kicks, outcome.counts.halts), (1, 0));
+        assert_eq!(kicks_shown(&outcome), 0);
     }
 }
 
