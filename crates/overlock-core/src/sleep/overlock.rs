@@ -32,7 +32,7 @@
 //! | slow | unlocks use a compare-exchange. Set together with wake; cleared by an unlock that finds empty. The store of a restartable unlock may erase both |
 //! | empty | no thread is counted, so an unlock may clear slow. Set by the last counted thread as it leaves, cleared by the next one that joins, or together with slow |
 //! | spinner | a waiter polls the lock while threads are counted, and unlocks wake nobody. Set by that waiter, the *spinner*, which clears it as it acquires, sleeps or leaves. Cleared too by a thread that goes to sleep and has not seen it become the spinner, by `adopt`, and by a request for a handoff. The store of a restartable unlock may erase it too |
-//! | phase | flips each time that a thread becomes the spinner, so who has seen two phases knows that the present spinner, if there is one, has begun since the first look. Set only with slow; what erases it leaves spinner clear |
+//! | phase | flips with each new spinner. Set only with slow; what erases it leaves spinner clear |
 //! | handoff | the handoff target requests the lock. Set and cleared by the target |
 //! | pickup | the lock is handed off and not picked up yet: with handoff for the target, else for any counted thread. Set by the unlock, cleared by the thread that picks the lock up |
 //! | apart | newcomers sleep apart until the lock is picked up. Set by them, cleared by the thread that picks the lock up |
@@ -206,7 +206,8 @@ const SLOW: u32 = 1 << 2;
 const EMPTY: u32 = 1 << 3;
 /// A waiter polls the lock, and unlocks wake nobody.
 const SPINNER: u32 = 1 << 4;
-/// Flips each time that a thread becomes the spinner.
+/// Flips with each new spinner: a waiter that has seen two phases in a spin knows that the present
+/// spinner, if there is one, has begun since its first look.
 const PHASE: u32 = 1 << 5;
 /// The handoff target requests the lock.
 const HANDOFF: u32 = 1 << 8;
@@ -229,8 +230,8 @@ const POLL_NS: u64 = 150;
 const SPIN_NS: u64 = 5_000;
 /// The age of a wait at which a counted waiter requests a handoff.
 const HANDOFF_NS: u64 = 4_000_000;
-/// One in so many waiters that could become the spinner wakes the longest sleeper, and sleeps. A
-/// power of two.
+/// One look in so many at which a newcomer could become the spinner ends otherwise: it wakes the
+/// longest sleeper, and sleeps. A power of two.
 const ROTATION: u64 = 32;
 
 diagram! {

@@ -59,6 +59,12 @@ fn timed_sleeper(thread: usize, lock: Lock) -> Actor {
     actor
 }
 
+/// Thread `thread` gets the lock, and unlocks.
+fn passes_on(thread: usize, waiter: Actor, lock: Lock) {
+    waiter.end();
+    as_thread(thread, || unlock(lock));
+}
+
 /// The word, in whatever phase. A phase is set only with SLOW: else each unlock would be slow.
 fn word(lock: Lock) -> u32 {
     match lock.word.load(Relaxed) {
@@ -254,16 +260,14 @@ fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     slow.to(Point::Halt);
     let joined = word(lock);
     unlock(lock);
-    one.end();
-    as_thread(1, || unlock(lock)); // kicks nobody: the second does not sleep yet
+    passes_on(1, one, lock); // kicks nobody: the second does not sleep yet
     lock.lock();
     let three = sleeper(3, lock);
     assert_eq!(word(lock), joined);
     slow.sleep();
     unlock(lock);
     assert!(slow.is_kicked() || three.is_kicked(), "lost wake-up");
-    slow.end();
-    as_thread(2, || unlock(lock));
+    passes_on(2, slow, lock);
     three.end();
     ends(lock);
 }

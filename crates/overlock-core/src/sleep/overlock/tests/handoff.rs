@@ -37,8 +37,7 @@ fn the_next_unlock_hands_off_to_the_target_and_nobody_else_takes_the_lock() {
     one.end();
     assert_eq!(word(lock) & (HANDOFF | PICKUP | WAKE), WAKE);
     as_thread(1, || unlock(lock));
-    two.end();
-    as_thread(2, || unlock(lock));
+    passes_on(2, two, lock);
     three.end();
     ends(lock);
 }

@@ -58,8 +58,7 @@ fn a_spinner_that_goes_to_sleep_is_not_waited_for() {
     assert!(!has(lock, SPINNER) && sleepers(lock) == 2);
     unlock(lock);
     assert!(one.is_kicked());
-    one.end();
-    as_thread(1, || unlock(lock));
+    passes_on(1, one, lock);
     two.end();
     ends(lock);
 }
@@ -102,8 +101,7 @@ fn a_spinner_sleeps_apart_while_the_lock_is_handed_off_to_another_thread() {
     unlock_fair(lock);
     two.sleep();
     assert!(has(lock, LOCKED | PICKUP | APART) && !has(lock, SPINNER));
-    one.end();
-    as_thread(1, || unlock(lock));
+    passes_on(1, one, lock);
     two.end();
     ends(lock);
 }
@@ -118,10 +116,8 @@ fn who_sleeps_does_not_wait_for_a_spinner_that_does_not_run() {
     assert!(!has(lock, SPINNER) && sleepers(lock) == 2);
     unlock(lock);
     assert!(one.is_kicked());
-    one.end();
-    as_thread(1, || unlock(lock));
-    three.end();
-    as_thread(3, || unlock(lock));
+    passes_on(1, one, lock);
+    passes_on(3, three, lock);
     two.end();
     ends(lock);
 }
@@ -143,8 +139,7 @@ fn a_newcomer_sleeps_beside_a_spinner_that_it_has_seen_begin() {
     assert!(has(lock, SPINNER) && sleepers(lock) == 2);
     lock.word.fetch_and(!SPINNER, Relaxed);
     unlock(lock);
-    one.end();
-    as_thread(1, || unlock(lock));
+    passes_on(1, one, lock);
     three.end();
     ends(lock);
 }
@@ -159,18 +154,15 @@ fn a_newcomer_sleeps_beside_a_spinner_that_has_followed_another() {
     let three = locker(3, lock);
     poll_on(&three);
     unlock(lock);
-    two.end();
-    as_thread(2, || unlock(lock));
+    passes_on(2, two, lock);
     lock.lock();
     let four = spinner(4, lock);
     assert_ne!(has(lock, PHASE), phase);
     three.sleep();
     assert!(has(lock, SPINNER) && sleepers(lock) == 2);
     unlock(lock);
-    four.end();
-    as_thread(4, || unlock(lock));
-    one.end();
-    as_thread(1, || unlock(lock));
+    passes_on(4, four, lock);
+    passes_on(1, one, lock);
     three.end();
     ends(lock);
 }
@@ -191,10 +183,8 @@ fn a_yield_makes_a_newcomer_forget_what_it_knows_of_the_spinner() {
     three.sleep();
     assert!(!has(lock, SPINNER) && sleepers(lock) == 2);
     unlock(lock);
-    one.end();
-    as_thread(1, || unlock(lock));
-    three.end();
-    as_thread(3, || unlock(lock));
+    passes_on(1, one, lock);
+    passes_on(3, three, lock);
     two.end();
     ends(lock);
 }
@@ -220,10 +210,8 @@ fn a_long_sleep_makes_a_thread_forget_what_it_knows_of_the_spinner() {
         assert_eq!(has(lock, SPINNER), nap == 0);
         two.sleep();
         unlock(lock);
-        one.end();
-        as_thread(1, || unlock(lock));
-        three.end();
-        as_thread(3, || unlock(lock));
+        passes_on(1, one, lock);
+        passes_on(3, three, lock);
         two.end();
         ends(lock);
     }
@@ -272,10 +260,8 @@ fn one_in_many_waiters_makes_way_for_the_longest_sleeper() {
     three.sleep();
     assert!(!has(lock, SPINNER) && has(lock, WAKE) && sleepers(lock) == 3);
     unlock(lock);
-    one.end();
-    as_thread(1, || unlock(lock));
-    two.end();
-    as_thread(2, || unlock(lock));
+    passes_on(1, one, lock);
+    passes_on(2, two, lock);
     three.end();
     ends(lock);
 }
@@ -293,8 +279,7 @@ fn a_woken_thread_makes_way_for_nobody() {
     poll_until(SPINNER, lock, &one);
     assert_eq!(kicks(), 1);
     unlock(lock);
-    one.end();
-    as_thread(1, || unlock(lock));
+    passes_on(1, one, lock);
     two.end();
     ends(lock);
 }
@@ -399,10 +384,8 @@ fn an_adopter_does_not_rely_on_the_spinner() {
     assert!(!has(lock, SPINNER) && has(lock, WAKE) && sleepers(lock) == 2);
     unlock(lock);
     assert!(one.is_kicked());
-    one.end();
-    as_thread(1, || unlock(lock));
-    two.end();
-    as_thread(2, || unlock(lock));
+    passes_on(1, one, lock);
+    passes_on(2, two, lock);
     three.end();
     ends(lock);
 }
@@ -423,8 +406,7 @@ fn a_fair_unlock_hands_off_to_a_woken_spinner() {
     one.end();
     assert_eq!(word(lock), LOCKED | WAKE | SLOW | (2 * SLEEPER));
     as_thread(1, || unlock(lock));
-    two.end();
-    as_thread(2, || unlock(lock));
+    passes_on(2, two, lock);
     three.end();
     ends(lock);
 }
