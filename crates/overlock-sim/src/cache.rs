@@ -57,10 +57,19 @@ pub const LINE: usize = 64;
 pub enum Access {
     /// A load.
     Read,
+    /// A load by a core that is about to change the line, and requests it for that at once.
+    ReadToChange,
     /// A store.
     Write,
     /// A locked instruction: a read-modify-write.
     Locked,
+}
+
+impl Access {
+    /// Whether it leaves the line as it is.
+    pub fn only_reads(self) -> bool {
+        matches!(self, Access::Read | Access::ReadToChange)
+    }
 }
 
 /// The result of a request.
@@ -287,7 +296,7 @@ impl Cache {
 
     fn takes(&self, access: Access) -> Time {
         match access {
-            Access::Read | Access::Write => self.machine.costs.hit,
+            Access::Read | Access::ReadToChange | Access::Write => self.machine.costs.hit,
             Access::Locked => self.machine.costs.locked,
         }
     }

@@ -222,6 +222,12 @@ lanes!(U16, u16, u8, 8);
 lanes!(U32, u32, u16, 16);
 
 impl ByteLanes for U32 {
+    fn byte0_load_to_change(&self) -> u8 {
+        match engine::forwarded(self.address(), u64::from(u32::MAX)) {
+            Some(value) => value as u8,
+            None => self.access(Access::ReadToChange, |word| word.load(Relaxed)) as u8,
+        }
+    }
     fn byte0_store(&self, value: u8, order: Ordering) {
         part_store!(self, 0xff, u32::from(value), order);
     }

@@ -178,7 +178,7 @@ fn all_builds_have_the_same_results() {
         [
             90_357_830,
             143_073_636,
-            102_971_141,
+            115_085_288,
             87_149_763,
             131_447_987,
             142_729_953
@@ -204,8 +204,8 @@ fn a_lock_without_a_flaw_passes() {
 fn a_lock_without_exclusion_is_caught_by_the_counter() {
     let caught = (0..20).filter(|&seed| {
         let (counted, outcome) = broken::<NoExclusion>(seed);
-        assert!(outcome.is_ok());
-        u64::from(counted) < 3 * SECTIONS
+        // Its store can erase the mark of a sleeper, too: such a run is stuck.
+        outcome.is_ok() && u64::from(counted) < 3 * SECTIONS
     });
     let caught = caught.count();
     assert!(caught > 10, "{caught}");

@@ -21,6 +21,10 @@ impl Engine {
 
     /// The same, of a word on this line.
     pub fn access_line(&mut self, vcpu: usize, line: usize, access: Access) -> Answer {
+        let access = match access {
+            Access::ReadToChange if !self.machine.prefetchw => Access::Read,
+            access => access,
+        };
         let core = self.core(vcpu);
         self.vcpus[vcpu].line = line;
         if access == Access::Read && self.joins(vcpu, core, line) {
@@ -52,7 +56,7 @@ impl Engine {
     pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
         let line = state.line;
-        if access == Access::Read {
+        if access.only_reads() {
             state.changes_seen = self.cache.changes(line);
             return false;
         }

@@ -24,6 +24,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
+        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.7),
@@ -51,6 +52,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
+        prefetchw: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.9),
@@ -76,6 +78,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
+        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.5),
@@ -101,6 +104,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: false,
         migratory: false,
+        prefetchw: true,
         links: Links::Cube,
         costs: Costs {
             hit: ns(1.5),
@@ -126,6 +130,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
+        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.8),
@@ -153,6 +158,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
+        prefetchw: false,
         links: Links::Cube,
         costs: Costs {
             hit: ns(1.7),
@@ -180,6 +186,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Cluster,
         inclusive: true,
         migratory: false,
+        prefetchw: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.1),
@@ -206,6 +213,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
+        prefetchw: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.7),
@@ -232,6 +240,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
+        prefetchw: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.1),
@@ -258,6 +267,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
+        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.5),
@@ -284,6 +294,7 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
+        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.5),

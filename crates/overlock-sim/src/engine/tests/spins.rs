@@ -112,7 +112,7 @@ fn long_waits_leave_the_guest() {
     }
 }
 
-/// 10 iterations are 50 ns, and the load at the end 2.
+/// 10 polls are a load and 9 iterations, which are 45 ns, and the load at the end takes 2.
 #[test]
 fn a_wait_ends_after_its_iterations() {
     let word = Own::new();
@@ -122,11 +122,24 @@ fn a_wait_ends_after_its_iterations() {
         now()
     };
     let outcome = simulate(&machine(1, 1), &HOST, 1, body).unwrap();
-    assert_eq!(outcome.results[0], Time::ns(10_000 + 92 + 50 + 2));
+    assert_eq!(outcome.results[0], Time::ns(10_000 + 92 + 45 + 2));
 }
 
-/// 1,000 polls are 5,000 ns: 2,000 until the processor notices, 3,000 after an exit of 1,300 and a
-/// poll of 2. Fails where time out of the guest uses polls up.
+/// One poll is one load: the first one, which takes 92 ns.
+#[test]
+fn a_wait_of_one_poll_loads_once() {
+    let word = Own::new();
+    let body = |_| {
+        at(BEGIN);
+        let _ = Sim::wait_until(&word.0, Relaxed, Spin::Polls(1), |seen: u32| seen == 1);
+        now()
+    };
+    let outcome = simulate(&machine(1, 1), &HOST, 1, body).unwrap();
+    assert_eq!(outcome.results[0], Time::ns(10_000 + 92));
+}
+
+/// 1,000 polls are 999 iterations, 4,995 ns: 2,000 until the processor notices, 2,995 after an exit
+/// of 1,300 and a poll of 2. Fails where time out of the guest uses polls up.
 #[test]
 fn an_exit_uses_no_polls_up() {
     let word = Own::new();
@@ -139,7 +152,7 @@ fn an_exit_uses_no_polls_up() {
     assert_eq!(outcome.counts.pause_exits, 1);
     assert_eq!(
         outcome.results[0],
-        Time::ns(10_092 + 2_000 + 1_300 + 2 + 3_000 + 2)
+        Time::ns(10_092 + 2_000 + 1_300 + 2 + 2_995 + 2)
     );
 }
 
