@@ -94,7 +94,7 @@
 //!
 //! 1. A waiter spins for `SPIN_NS`, and yields its CPU at the end of its time slice. While threads
 //!    are counted it becomes the spinner, if there is none. Once it has seen another thread become
-//!    the spinner it sleeps; until then it polls at distances that double from `POLL_NS`. One
+//!    the spinner it sleeps; until then it polls at distances that double from `BESIDE_NS`. One
 //!    waiter in `ROTATION` does not become the spinner. It wakes the longest sleeper, and sleeps.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
 //!    [`Platform::restart_releases`] before it sleeps.
@@ -221,11 +221,13 @@ const SLEEPER: u32 = 1 << 11;
 /// From this value on the count is saturated: nobody is counted in or out any more.
 const MANY: u32 = u32::MAX - (SLEEPER - 1);
 
-/// Polls of a spin's first look, before it reads the clock.
+/// Polls of a spin's first look, before it reads the clock. A waiter that is about to become the
+/// spinner has one.
 const POLLS: u32 = 24;
-/// The distance of polls is a quarter of the age of the spin, and this at most. Beside a spinner it
-/// is the age, and this at least.
+/// The distance of polls is a quarter of the age of the spin, and this at most.
 const POLL_NS: u64 = 150;
+/// Beside a spinner the distance is the age of the spin, and this at least.
+const BESIDE_NS: u64 = 400;
 /// The spin before a sleep, by [`Platform::ticks`].
 const SPIN_NS: u64 = 5_000;
 /// The age of a wait at which a counted waiter requests a handoff.
@@ -366,6 +368,11 @@ fn request(word: u32) -> u32 {
     word & !SPINNER | WAKE | SLOW | HANDOFF
 }
 
+/// Whether threads are counted, and no waiter polls the lock for them.
+fn lacks_spinner(word: u32) -> bool {
+    word & (SLOW | EMPTY | SPINNER) == SLOW
+}
+
 /// Whether the waiter that polls at this time is the one in [`ROTATION`]. The clock's last digits
 /// are as good as random here.
 fn is_chosen(now: u64) -> bool {
@@ -451,7 +458,11 @@ impl<P: Platform> Overlock<P> {
         if P::yield_slice(start) {
             start = P::ticks();
         }
-        let mut polls = POLLS;
+        // While there is no spinner, an unlock wakes a sleeper in vain.
+        let mut polls = match lacks_spinner(self.word.byte0_load(Relaxed).into()) {
+            true => 1,
+            false => POLLS,
+        };
         let mut phase = None;
         waiter.knows_spinner = false;
         loop {
@@ -480,7 +491,7 @@ impl<P: Platform> Overlock<P> {
             polls = 1;
             let beside = word & SPINNER != 0 && !waiter.spinner;
             P::spin(match beside {
-                true => age.max(POLL_NS),
+                true => age.max(BESIDE_NS),
                 false => (age / 4).min(POLL_NS),
             });
         }

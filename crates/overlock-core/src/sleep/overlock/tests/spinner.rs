@@ -1,6 +1,13 @@
 //! The spinner, waiters beside it, and those that make way for a sleeper.
 
+use core::cell::Cell;
+use std::thread_local;
+
 use super::*;
+
+thread_local! {
+    static START: Cell<u64> = const { Cell::new(0) };
+}
 
 /// Lets a waiter poll until `bits` are set.
 fn poll_until(bits: u32, lock: Lock, actor: &Actor) {
@@ -122,17 +129,50 @@ fn who_sleeps_does_not_wait_for_a_spinner_that_does_not_run() {
     ends(lock);
 }
 
+/// `lacks_spinner` in `spin`: until then unlocks wake sleepers in vain.
+#[test]
+fn a_newcomer_becomes_the_spinner_at_its_first_look() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = locker(2, lock);
+    two.to(Point::Wait);
+    assert!(has(lock, SPINNER));
+    unlock(lock);
+    passes_on(2, two, lock);
+    one.end();
+    ends(lock);
+}
+
+/// `EMPTY` in `lacks_spinner`: who could not become the spinner watches the lock for a while.
+#[test]
+fn a_newcomer_looks_for_longer_while_nobody_sleeps() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    unlock(lock);
+    one.end();
+    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
+    let two = locker(2, lock);
+    two.to(Point::Wait);
+    two.interrupt(|| START.set(Toy::now().as_nanos()));
+    for _ in 2..POLLS {
+        two.to(Point::Wait);
+    }
+    // Reading the clock moves it, and a distance between polls does.
+    two.interrupt(|| assert_eq!(Toy::now().as_nanos(), START.get() + 1));
+    unlock(lock);
+    two.end();
+    ends(lock);
+}
+
 /// `knows_spinner` in `makes_way` and in `Waiter::join`.
 #[test]
 fn a_newcomer_sleeps_beside_a_spinner_that_it_has_seen_begin() {
     let lock = held();
     let one = sleeper(1, lock);
+    // It would become the spinner, but for a handoff that is requested for a moment.
+    lock.word.fetch_or(HANDOFF, Relaxed);
     let three = locker(3, lock);
     three.to(Point::Wait);
-    // Its look at the lock without a spinner is behind it, and it becomes the spinner, but for a
-    // handoff that is requested for a moment.
-    lock.word.fetch_or(HANDOFF, Relaxed);
-    poll_on(&three);
     lock.word.fetch_and(!HANDOFF, Relaxed);
     lock.word.fetch_or(SPINNER, Relaxed);
     three.sleep();
@@ -253,9 +293,11 @@ fn one_in_many_waiters_makes_way_for_the_longest_sleeper() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = sleeper(2, lock);
+    lock.word.fetch_or(SPINNER, Relaxed);
     let three = locker(3, lock);
     three.to(Point::Wait);
     three.interrupt(to_a_chosen_time);
+    lock.word.fetch_and(!SPINNER, Relaxed);
     three.to(Point::Kick);
     three.sleep();
     assert!(!has(lock, SPINNER) && has(lock, WAKE) && sleepers(lock) == 3);
