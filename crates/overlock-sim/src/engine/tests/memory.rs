@@ -53,8 +53,8 @@ fn a_sibling_has_the_line() {
     }
 }
 
-/// Another core has changed the line: the load takes 62 ns. With `prefetchw` the line is taken over,
-/// and the exchange that follows hits, 8 ns. Without, it requests the line once more, 60 ns.
+/// Another core has changed the line: the load takes 62 ns. With `prefetchw` it takes the line
+/// over, and the exchange that follows hits, 8 ns. Without, that requests the line again, 60 ns.
 #[test]
 fn a_load_to_change_takes_the_line_over_where_the_processor_can() {
     for (prefetchw, takes) in [(true, 62 + 8), (false, 62 + 68)] {
