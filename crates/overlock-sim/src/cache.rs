@@ -66,8 +66,8 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether it leaves the line as it is.
-    pub fn only_reads(self) -> bool {
+    /// Whether it is a load, and so leaves the line as it is.
+    pub fn is_load(self) -> bool {
         matches!(self, Access::Read | Access::ReadToChange)
     }
 }

@@ -55,6 +55,20 @@ impl U32 {
 
 macro_rules! word {
     ($($atomic:ty: $int:ty),*) => {$(
+        impl Word<$atomic> {
+            /// Loads it, from the caller's store buffer if it is there, else by this access.
+            #[inline]
+            fn load_by(&self, access: Access, order: Ordering) -> $int {
+                if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
+                    return self.0.load(order) & !(bits as $int) | value as $int;
+                }
+                match engine::forwarded(self.address(), <$int>::MAX as u64) {
+                    Some(value) => value as $int,
+                    None => self.access(access, |word| word.load(order)),
+                }
+            }
+        }
+
         impl Zero for Word<$atomic> {
             const ZERO: Self = Self(<$atomic>::new(0));
         }
@@ -64,13 +78,7 @@ macro_rules! word {
                 Self(<$atomic>::new(value))
             }
             fn load(&self, order: Ordering) -> $int {
-                if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
-                    return self.0.load(order) & !(bits as $int) | value as $int;
-                }
-                match engine::forwarded(self.address(), <$int>::MAX as u64) {
-                    Some(value) => value as $int,
-                    None => self.access(Access::Read, |word| word.load(order)),
-                }
+                self.load_by(Access::Read, order)
             }
             fn store(&self, value: $int, order: Ordering) {
                 // A sequentially consistent store is an exchange on x86.
@@ -223,10 +231,7 @@ lanes!(U32, u32, u16, 16);
 
 impl ByteLanes for U32 {
     fn byte0_load_to_change(&self) -> u8 {
-        match engine::forwarded(self.address(), u64::from(u32::MAX)) {
-            Some(value) => value as u8,
-            None => self.access(Access::ReadToChange, |word| word.load(Relaxed)) as u8,
-        }
+        self.load_by(Access::ReadToChange, Relaxed) as u8
     }
     fn byte0_store(&self, value: u8, order: Ordering) {
         part_store!(self, 0xff, u32::from(value), order);

@@ -202,13 +202,16 @@ fn a_lock_without_a_flaw_passes() {
 
 #[test]
 fn a_lock_without_exclusion_is_caught_by_the_counter() {
+    let mut stuck = 0;
     let caught = (0..20).filter(|&seed| {
         let (counted, outcome) = broken::<NoExclusion>(seed);
-        // Its store can erase the mark of a sleeper, too: such a run is stuck.
+        stuck += usize::from(outcome.is_err());
         outcome.is_ok() && u64::from(counted) < 3 * SECTIONS
     });
     let caught = caught.count();
     assert!(caught > 10, "{caught}");
+    // Its store can erase the mark of a sleeper, too, as one seed shows.
+    assert!(stuck <= 1, "{stuck}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Engine {
     pub fn accessed(&mut self, vcpu: usize, access: Access) -> bool {
         let state = &mut self.vcpus[vcpu];
         let line = state.line;
-        if access.only_reads() {
+        if access.is_load() {
             state.changes_seen = self.cache.changes(line);
             return false;
         }

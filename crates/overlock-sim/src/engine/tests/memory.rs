@@ -35,22 +35,29 @@ fn a_sibling_sees_a_change_once_it_has_taken_effect() {
 #[test]
 fn a_sibling_has_the_line() {
     for (cores, threads, takes) in [(1, 2, 2), (2, 1, 62)] {
-        let word = Own::new();
-        let body = |vcpu: usize| {
-            if vcpu == 0 {
-                at(BEGIN);
-                let _ = word.0.swap(1, Relaxed);
-                return Time::ZERO;
-            }
-            // Beside its sibling a vCPU computes slowly: this is after the swap.
-            at(BEGIN.times(3));
-            let begin = now();
-            assert_eq!(word.0.load(Relaxed), 1);
-            now() - begin
-        };
-        let outcome = simulate(&machine(cores, threads), &HOST, 2, body).unwrap();
-        assert_eq!(outcome.results[1], Time::ns(takes));
+        let time = after_a_change(&machine(cores, threads), |word| {
+            assert_eq!(word.load(Relaxed), 1);
+        });
+        assert_eq!(time, Time::ns(takes));
     }
+}
+
+/// Returns how long `what` takes the second vCPU, once the first one has changed the word to 1.
+fn after_a_change(machine: &Machine, what: impl Fn(&U32)) -> Time {
+    let word = Own::new();
+    let body = |vcpu: usize| {
+        if vcpu == 0 {
+            at(BEGIN);
+            let _ = word.0.swap(1, Relaxed);
+            return Time::ZERO;
+        }
+        // Beside its sibling a vCPU computes slowly: this is after the swap.
+        at(BEGIN.times(3));
+        let begin = now();
+        what(&word.0);
+        now() - begin
+    };
+    simulate(machine, &HOST, 2, body).unwrap().results[1]
 }
 
 /// Another core has changed the line: the load takes 62 ns. With `prefetchw` it takes the line
@@ -58,25 +65,15 @@ fn a_sibling_has_the_line() {
 #[test]
 fn a_load_to_change_takes_the_line_over_where_the_processor_can() {
     for (prefetchw, takes) in [(true, 62 + 8), (false, 62 + 68)] {
-        let word = Own::new();
-        let body = |vcpu: usize| {
-            if vcpu == 0 {
-                at(BEGIN);
-                let _ = word.0.swap(1, Relaxed);
-                return Time::ZERO;
-            }
-            at(BEGIN.times(2));
-            let begin = now();
-            assert_eq!(word.0.byte0_load_to_change(), 1);
-            let _ = word.0.swap(2, Relaxed);
-            now() - begin
-        };
         let machine = Machine {
             prefetchw,
             ..machine(2, 1)
         };
-        let outcome = simulate(&machine, &HOST, 2, body).unwrap();
-        assert_eq!(outcome.results[1], Time::ns(takes));
+        let time = after_a_change(&machine, |word| {
+            assert_eq!(word.byte0_load_to_change(), 1);
+            let _ = word.swap(2, Relaxed);
+        });
+        assert_eq!(time, Time::ns(takes));
     }
 }
 

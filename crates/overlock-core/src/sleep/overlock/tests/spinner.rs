@@ -35,6 +35,16 @@ fn spinner(thread: usize, lock: Lock) -> Actor {
     actor
 }
 
+/// A held lock for which nobody sleeps any more: thread 1 has it.
+fn held_after_a_sleeper() -> Lock {
+    let lock = held();
+    let one = sleeper(1, lock);
+    unlock(lock);
+    one.end();
+    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
+    lock
+}
+
 /// `WAKE | SPINNER` in `unlock_slow`, and `stop_spinning` in `Waiter::leave`.
 #[test]
 fn unlocks_wake_nobody_while_a_spinner_polls() {
@@ -146,11 +156,7 @@ fn a_newcomer_becomes_the_spinner_at_its_first_look() {
 /// `EMPTY` in `lacks_spinner`: who could not become the spinner watches the lock for a while.
 #[test]
 fn a_newcomer_looks_for_longer_while_nobody_sleeps() {
-    let lock = held();
-    let one = sleeper(1, lock);
-    unlock(lock);
-    one.end();
-    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
+    let lock = held_after_a_sleeper();
     let two = locker(2, lock);
     two.to(Point::Wait);
     two.interrupt(|| START.set(Toy::now().as_nanos()));
@@ -260,11 +266,7 @@ fn a_long_sleep_makes_a_thread_forget_what_it_knows_of_the_spinner() {
 /// `EMPTY` in `makes_way`: there is nobody to wake, and nobody who relies on a wake-up.
 #[test]
 fn nobody_makes_way_for_nobody() {
-    let lock = held();
-    let one = sleeper(1, lock);
-    unlock(lock);
-    one.end();
-    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
+    let lock = held_after_a_sleeper();
     let two = locker(2, lock);
     two.to(Point::Wait);
     two.interrupt(to_a_chosen_time);
