@@ -132,7 +132,7 @@ Examples:
   overlock bench rw --reads 99 --cs 200 --ncs 500    readers and writers, their waits apart
   overlock bench --list                              the locks
 
-Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";
+Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";
 
 const GRID_EXAMPLES: &str = "\
 Examples:
@@ -141,4 +141,4 @@ Examples:
   overlock bench grid --shapes 65/330,yield --locks overlock-mutex,std,parking_lot
   overlock bench grid --json grid.json --svg grid.svg --markdown grid.md
 
-Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted; what was measured is reported.";
+Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted; what was measured is reported.";

@@ -64,7 +64,7 @@ impl Exit {
                 }
             },
         };
-        eprintln!("overlock: {}", plain(&message));
+        tell!("overlock: {}", plain(&message));
         ExitCode::from(code)
     }
 }

@@ -32,7 +32,10 @@ pub struct Promised {
 impl Promised {
     /// Checks that it can be.
     pub fn open(option: &str, path: &Path) -> Result<Self, Exit> {
-        let what = format!("{option} {}", name(path));
+        let what = match path == Path::new("-") {
+            true => name(path),
+            false => format!("{option} {}", name(path)),
+        };
         match Output::open(path) {
             Ok(output) => Ok(Self { what, output }),
             Err(error) => Err(Exit::usage(format!("cannot write {what}: {error}"))),

@@ -1,6 +1,14 @@
 //! The `overlock` program as a library: all of it is [`main`]; [`run`] is the same with locks of
 //! your own; [`check`] is how it reads its command line.
 
+/// Prints a line to standard error. Goes on where that cannot be written: nobody reads it then.
+macro_rules! tell {
+    ($($line:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($line)*);
+    }};
+}
+
 #[cfg(feature = "bench")]
 mod bench;
 mod completions;

@@ -33,7 +33,7 @@ pub fn check_limits(locks: &[&'static Entry], plan: &Plan, quiet: bool) -> Resul
             )));
         }
         if plan.threads.iter().any(|&threads| threads > most) && !quiet {
-            eprintln!(
+            tell!(
                 "overlock: {} takes at most {most} threads, and has no rows beyond",
                 entry.name
             );

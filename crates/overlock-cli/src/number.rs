@@ -15,15 +15,9 @@ pub fn seconds(option: &str, text: &str) -> Result<Duration, Exit> {
 pub fn whole(option: &str, text: &str, least: usize, most: usize) -> Result<usize, Exit> {
     match text.trim().parse() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => {
-            let range = match most {
-                usize::MAX => format!("of at least {least}"),
-                most => format!("from {least} to {most}"),
-            };
-            Err(Exit::usage(format!(
-                "{option} {text}: must be a whole number {range}"
-            )))
-        }
+        _ => Err(Exit::usage(format!(
+            "{option} {text}: must be a whole number from {least} to {most}"
+        ))),
     }
 }
 

@@ -81,4 +81,4 @@ Examples:
   overlock sim sensitivity                           which of their claims hang on which constant
   overlock sim sweep --vcpus 36,72,108 --out sweep.jsonl   many simulations, on all cores of this machine
 
-Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";
+Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";

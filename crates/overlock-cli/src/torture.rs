@@ -45,9 +45,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         settings, locks, ..
     } = &choice;
     if !args.quiet {
-        eprintln!("overlock: seed {}", settings.seed);
+        tell!("overlock: seed {}", settings.seed);
         for (name, most) in choice.fewer() {
-            eprintln!("overlock: {name} takes at most {most} threads, and gets no more");
+            tell!("overlock: {name} takes at most {most} threads, and gets no more");
         }
     }
     let mut progress = Progress::new(settings.length, locks.len(), args.quiet);

@@ -80,11 +80,11 @@ pub struct Outcome<T> {
     pub elapsed: Time,
     /// Whether any vCPU had to be stopped.
     pub stopped: bool,
-    /// The vCPUs' times in each state, until the last vCPU has ended.
+    /// The vCPUs' times in each state, up to the stop, or until the last vCPU has ended.
     pub accounts: Vec<Account>,
-    /// Counts of events.
+    /// Counts of events in the same time.
     pub counts: Counts,
-    /// Counts of cache line transfers.
+    /// Counts of cache line transfers in the same time.
     pub traffic: Traffic,
     /// How often each transition of the locks' diagrams was taken.
     pub transitions: Vec<(Transition, u64)>,

@@ -137,7 +137,7 @@ impl<L: BenchLock, C: Word> Tree<L, C> {
     }
 }
 
-/// One round. Operations are requests.
+/// One round. Operations are requests that were served before the time was up.
 ///
 /// # Errors
 ///
@@ -160,10 +160,11 @@ pub fn round<W: World, L: BenchLock>(
             did: Did::default(),
         };
         let mut random = Random::new(worker.index() as u64);
-        let mut requests = 0;
+        let (mut requests, mut served) = (0, 0);
         while !worker.stopped() {
+            requests = served;
             server.serve(&mut random);
-            requests += 1;
+            served += 1;
         }
         (Tally::new(requests, server.probe), server.did)
     })?;

@@ -27,7 +27,8 @@ struct Shared<L, C> {
 ///
 /// A round ends soon after its time is up, whatever the lock: each thread polls the flag in every
 /// iteration, and each waiter gets the lock from a thread that ends. With a lock that has
-/// collapsed, the last threads may need a time slice each.
+/// collapsed, the last threads may need a time slice each. Operations that end so late do not
+/// count.
 ///
 /// # Errors
 ///
@@ -65,23 +66,24 @@ fn drive<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     let outcome = world.run(workers, &|worker| {
         iterate::<W, L, P, EMPTY>(worker, &shared, *shape, pass)
     })?;
-    let sample = Sample::new(outcome, Extra::None);
+    let (outcome, performed) = outcome.split();
     if L::EXCLUDES {
-        audit(&[(sample.total(), shared.counter.get())], 0, 0)?;
+        audit(&[(performed.iter().sum(), shared.counter.get())], 0, 0)?;
     }
-    Ok(sample)
+    Ok(Sample::new(outcome, Extra::None))
 }
 
-/// The measured loop.
+/// The measured loop. Returns all operations, too, those after the time was up included.
 fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     worker: &W::Worker,
     shared: &Shared<L, W::Word>,
     shape: Shape,
     pass: Pass,
-) -> Tally {
+) -> (Tally, u64) {
     let mut probe = P::new(pass);
-    let mut operations = 0;
-    while !worker.stopped() {
+    let (mut operations, mut performed) = (0, 0);
+    let mut goes_on = !worker.stopped();
+    while goes_on {
         let guard = probe.lock(worker, &shared.lock);
         shared.counter.add(1);
         if !EMPTY {
@@ -89,10 +91,12 @@ fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
         }
         drop(guard);
         probe.released();
+        performed += 1;
+        goes_on = !worker.stopped();
+        operations += u64::from(goes_on);
         if !EMPTY {
             worker.work(shape.between);
         }
-        operations += 1;
     }
-    Tally::new(operations, probe)
+    (Tally::new(operations, probe), performed)
 }

@@ -9,6 +9,7 @@
 //! time competes with the dequeuer. The kernel's own dequeuer stops after a quota of packets and
 //! leaves the rest to a softirq; here the next sender finds no dequeuer and becomes it.
 
+use super::audit::sums;
 use super::{Extra, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
@@ -112,7 +113,7 @@ impl<C: Word> Queue<C> {
     }
 }
 
-/// One round. Operations are packets that the device or its queue took.
+/// One round. Operations are packets that the device or its queue took before the time was up.
 ///
 /// # Errors
 ///
@@ -136,19 +137,21 @@ pub fn round<W: World, L: BenchLock>(
             probe: Either::new(pass),
             dropped: 0,
         };
-        let mut operations = 0;
+        let (mut operations, mut performed) = (0, 0);
         while !worker.stopped() {
-            operations += u64::from(sender.send());
+            operations = performed;
+            performed += u64::from(sender.send());
         }
-        (Tally::new(operations, sender.probe), sender.dropped)
+        let tally = Tally::new(operations, sender.probe);
+        (tally, [performed, sender.dropped])
     })?;
-    let (outcome, dropped) = outcome.split();
-    let sample = Sample::new(outcome, Extra::Dropped(dropped.iter().sum()));
-    let (expected, found) = (sample.total(), device.queue.queued.get());
+    let (outcome, did) = outcome.split();
+    let [expected, dropped] = sums(&did);
+    let found = device.queue.queued.get();
     if L::EXCLUDES && (expected != found || device.queue.is_running()) {
         return Err(Error::NotExclusive { expected, found });
     }
-    Ok(sample)
+    Ok(Sample::new(outcome, Extra::Dropped(dropped)))
 }
 
 struct Sender<'a, W: World, L> {

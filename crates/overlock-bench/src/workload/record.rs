@@ -6,7 +6,7 @@ use super::{Extra, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchRwLock;
 use crate::probe::{Pass, Probe};
-use crate::world::{Word, Workers, World};
+use crate::world::{Word, Worker, Workers, World};
 
 /// The words lie next to the lock, as the data of an `RwLock<(u64, u64)>` do, and nothing else lies
 /// near. They differ only during a write.
@@ -27,6 +27,8 @@ pub struct Client<'a, W: World, P> {
     reads: u64,
     writes: u64,
     torn: u64,
+    /// Reads and writes that ended before the time was up.
+    operations: u64,
 }
 
 impl<W: World, P: Probe> Client<'_, W, P> {
@@ -54,6 +56,16 @@ impl<W: World, P: Probe> Client<'_, W, P> {
         drop(guard);
         self.writers.released();
         self.writes += 1;
+    }
+
+    /// Whether there is time for more. If so, all operations so far count.
+    #[inline]
+    pub fn goes_on(&mut self) -> bool {
+        let goes_on = !self.worker.stopped();
+        if goes_on {
+            self.operations = self.reads + self.writes;
+        }
+        goes_on
     }
 }
 
@@ -86,6 +98,7 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
             reads: 0,
             writes: 0,
             torn: 0,
+            operations: 0,
         };
         iterate(worker, &mut client, &records);
         let Client {
@@ -94,9 +107,10 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
             reads,
             writes,
             torn,
+            operations,
             ..
         } = client;
-        let tally = Tally::of_roles(reads + writes, readers, writers);
+        let tally = Tally::of_roles(operations, readers, writers);
         (tally, [reads, writes, torn])
     })?;
     let (outcome, did) = outcome.split();

@@ -100,7 +100,8 @@ fn iterate<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
             worker.work(shape.critical);
         }
     };
-    while !worker.stopped() {
+    let mut goes_on = client.goes_on();
+    while goes_on {
         let draw = random.draw();
         // The place of a single record does not depend on the draw, so that nothing waits for it.
         let record = match records {
@@ -112,6 +113,7 @@ fn iterate<W: World, L: BenchRwLock, P: Probe, const EMPTY: bool>(
         } else {
             client.write(record, inside);
         }
+        goes_on = client.goes_on();
         if !EMPTY {
             worker.work(shape.between);
         }

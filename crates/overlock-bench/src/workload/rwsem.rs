@@ -11,7 +11,7 @@ use super::record;
 use crate::error::Error;
 use crate::lock::BenchRwLock;
 use crate::probe::{Either, Pass, Probe, Timed, Untimed};
-use crate::world::{Worker, Workers, World};
+use crate::world::{Workers, World};
 
 /// There is nothing to set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,11 +40,11 @@ fn drive<W: World, L: BenchRwLock, P: Probe>(
     workers: &Workers,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    record::round::<W, L, P>(world, workers, 1, pass, |worker, client, records| {
+    record::round::<W, L, P>(world, workers, 1, pass, |_, client, records| {
         let [record] = records else {
             unreachable!("one was asked for")
         };
-        while !worker.stopped() {
+        while client.goes_on() {
             client.read(record, || {});
             client.write(record, || {});
         }

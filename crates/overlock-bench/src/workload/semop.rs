@@ -121,31 +121,33 @@ fn drive<W: World, L: BenchLock, P: Probe>(
     let outcome = world.run(workers, &|worker| {
         iterate::<W, L, P>(worker, &arrays, calls.call, pass)
     })?;
-    let sample = Sample::new(outcome, Extra::None);
+    let (outcome, performed) = outcome.split();
     let (mut found, mut left) = (0, false);
     for array in &arrays {
         found += array.changed.get();
         // A thread that raises a semaphore lowers it again, so every value is back at 0.
         left |= array.values().any(|value| value != 0);
     }
-    let expected = sample.total();
+    let expected = performed.iter().sum();
     if L::EXCLUDES && (expected != found || left) {
         return Err(Error::NotExclusive { expected, found });
     }
-    Ok(sample)
+    Ok(Sample::new(outcome, Extra::None))
 }
 
-/// The measured loop: two calls an iteration.
+/// The measured loop: two calls an iteration. Returns all calls, too; of the iteration in which the
+/// time is up none counts.
 fn iterate<W: World, L: BenchLock, P: Probe>(
     worker: &W::Worker,
     arrays: &[Array<L, W::Word>],
     call: Work,
     pass: Pass,
-) -> Tally {
+) -> (Tally, u64) {
     let mut probe = P::new(pass);
     let mut random = Random::new(worker.index() as u64);
-    let mut operations = 0;
+    let (mut operations, mut performed) = (0, 0);
     while !worker.stopped() {
+        operations = performed;
         let array = &arrays[random.below(arrays.len())];
         for change in [1, -1] {
             worker.work(call);
@@ -159,10 +161,10 @@ fn iterate<W: World, L: BenchLock, P: Probe>(
             );
             drop(guard);
             probe.released();
-            operations += u64::from(done);
+            performed += u64::from(done);
         }
     }
-    Tally::new(operations, probe)
+    (Tally::new(operations, probe), performed)
 }
 
 #[cfg(test)]

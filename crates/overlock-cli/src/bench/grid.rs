@@ -300,7 +300,7 @@ fn shapes(words: &[String], families: &[Family]) -> Result<Vec<&'static Shape>, 
 /// Announces the plan, and how long it takes.
 fn announce(plan: &Plan) {
     if CHECKED {
-        eprintln!(
+        tell!(
             "overlock: built with checks for misuse, which cost time; cargo build --release -p overlock-cli builds it without"
         );
     }
@@ -310,7 +310,7 @@ fn announce(plan: &Plan) {
     } else {
         format!("{minutes:.0} minutes")
     };
-    eprintln!(
+    tell!(
         "overlock: {} cells, about {time}; Ctrl-C ends it and reports what has been measured",
         plan.places.len()
     );

@@ -177,4 +177,4 @@ Examples:
   overlock bench idle --what mutex --threads 100 --seconds 2
   overlock bench idle --locks ours --json idle.json
 
-Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted; what was measured is reported.";
+Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted; what was measured is reported.";

@@ -35,7 +35,7 @@ pub fn run(args: &Args, workload: Workload) -> Result<(), Exit> {
     let machine = Machine::probe();
     let plan = plan(args, &choice, &machine)?;
     if CHECKED && !args.output.quiet {
-        eprintln!(
+        tell!(
             "overlock: built with checks for misuse, which cost time; cargo build --release -p overlock-cli builds it without"
         );
     }

@@ -24,9 +24,10 @@ pub fn on_interrupt(interrupt: Arc<Interrupt>) -> Result<(), Exit> {
 
 /// Threads that hang cannot be ended, except with the program.
 pub fn stuck(workers: &Workers, left: usize) -> ! {
-    eprintln!(
+    tell!(
         "overlock: {} with {} threads hangs: {left} of them do not end",
-        workers.lock, workers.threads
+        workers.lock,
+        workers.threads
     );
     quota::leave();
     process::exit(i32::from(Exit::FAILED))

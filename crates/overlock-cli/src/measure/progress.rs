@@ -97,9 +97,9 @@ impl Progress {
                 let left = left.as_secs_f64();
                 if *unit == PERCENT {
                     let percent = 100 * index / (*total).max(1);
-                    eprintln!("overlock: {percent} % done, about {left:.0} s left: {what}");
+                    tell!("overlock: {percent} % done, about {left:.0} s left: {what}");
                 } else {
-                    eprintln!("overlock: {unit} {index} of {total}, about {left:.0} s left");
+                    tell!("overlock: {unit} {index} of {total}, about {left:.0} s left");
                 }
             }
             Self::Hidden => {}

@@ -110,7 +110,7 @@ fn read(args: &Args) -> Result<Merged, Exit> {
         match Part::read(path).map_err(refused)? {
             Some(part) => parts.push(part),
             None if args.quiet => {}
-            None => eprintln!("overlock: {} has no results yet", name(path)),
+            None => tell!("overlock: {} has no results yet", name(path)),
         }
     }
     merge(parts)
@@ -126,13 +126,13 @@ fn show(args: &Args, merged: &Merged, stdout: bool) -> Result<(), Exit> {
     print_beside(stdout, &text)?;
     if merged.duplicates > 0 {
         let duplicates = merged.duplicates;
-        eprintln!("overlock: {duplicates} results were there more than once");
+        tell!("overlock: {duplicates} results were there more than once");
     }
     for key in merged.missing.iter().take(NAMED) {
-        eprintln!("overlock: missing: {key}");
+        tell!("overlock: missing: {key}");
     }
     if merged.missing.len() > NAMED {
-        eprintln!("overlock: and {} more", merged.missing.len() - NAMED);
+        tell!("overlock: and {} more", merged.missing.len() - NAMED);
     }
     Ok(())
 }
@@ -144,4 +144,4 @@ Examples:
   overlock sim merge sweep.jsonl --markdown --svg sweep.svg
   overlock sim merge sweep.jsonl --svg cpu.svg --figure cpu
 
-Exit codes: 0 all is there, 1 a lock failed or results are missing, 2 bad use or contradictions.";
+Exit codes: 0 all is there, 1 a lock failed, results are missing or could not be written, 2 bad use or contradictions.";

@@ -189,4 +189,4 @@ Examples:
   overlock sim reproduce all --json tables.json --svg tables.svg
   overlock sim reproduce semop qdisc --length 0.1 --seeds 1  a quick look
 
-Exit codes: 0 done, 1 a simulation failed, 2 bad use, 130 interrupted. A figure that is not reached is no failure.";
+Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 bad use, 130 interrupted. A figure that is not reached is no failure.";

@@ -155,4 +155,4 @@ Examples:
   overlock sim sensitivity hybrid-micro --keys gap,request,snoop,locks_line
   overlock sim sensitivity --list                     the constants
 
-Exit codes: 0 done, 1 a simulation failed, 2 bad use, 130 interrupted. A claim that moves is no failure.";
+Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 bad use, 130 interrupted. A claim that moves is no failure.";

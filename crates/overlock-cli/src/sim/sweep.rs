@@ -1,6 +1,6 @@
 //! `overlock sim sweep`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -52,7 +52,8 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "0")]
     others: Vec<String>,
 
-    /// The locks, by name, or `all`, `default`; --list of `sim` shows them
+    /// The locks, by name, or `all`, `ours`, `models`, `added`, `default`; --list of `sim` shows
+    /// them
     #[arg(
         long,
         value_delimiter = ',',
@@ -200,14 +201,19 @@ fn loads(words: &[String]) -> Result<Vec<Load>, Exit> {
 /// Runs the simulations that `args` describe, as far as they have not been run.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let Choice { grid, shard, jobs } = &Choice::new(args)?;
+    if args.out == Path::new("-") {
+        return Err(Exit::usage(
+            "--out -: results need a file, from which the sweep goes on",
+        ));
+    }
     let (mut store, mut done) = Store::open(&args.out, &build::this(), grid).map_err(refused)?;
     let mine: Vec<Point<'_>> = shard.of(grid.points()).collect();
     let todo = left(mine.iter().copied(), &done);
     if !args.quiet {
         for (name, most) in grid.limited() {
-            eprintln!("overlock: {name} takes at most {most} vCPUs, and is left out beyond");
+            tell!("overlock: {name} takes at most {most} vCPUs, and is left out beyond");
         }
-        eprintln!(
+        tell!(
             "overlock: {} simulations, {} of them done already",
             mine.len(),
             mine.len() - todo.len()
@@ -232,7 +238,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     if ended.len() < todo.len() {
         if !args.quiet {
             let rest = todo.len() - ended.len();
-            eprintln!(
+            tell!(
                 "overlock: {} of {} simulations are done; the same command goes on with the others",
                 mine.len() - rest,
                 mine.len()
@@ -274,7 +280,7 @@ Examples:
   overlock sim sweep --machines graviton3,graviton4 --hosts threads --vcpus 0.25x,1x,4x --out sweep.jsonl
   overlock sim sweep --vcpus 36,72,108 --shard 3/16 --out part3.jsonl    the third of sixteen machines
 
-Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";
+Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";
 
 #[cfg(test)]
 mod tests {

@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     };
     file.write(|out| timeline::write(out, &about, marks))?;
     if !args.quiet {
-        eprintln!(
+        tell!(
             "overlock: {} has {} marks of {}, {} vCPUs; ui.perfetto.dev shows them",
             name(&args.out),
             marks.len(),
@@ -146,4 +146,4 @@ Examples:
   overlock sim trace --lock hybrid --vcpus 72 --out hybrid.json
   overlock sim trace semop --arrays 1 --lock mutex --machine e5-2620v4 --seconds 0.0005
 
-Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";
+Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";

@@ -58,7 +58,7 @@ impl Observer for Progress {
             }
             Self::Lines { locks, last } if last.elapsed() >= LINE_INTERVAL => {
                 *last = Instant::now();
-                eprintln!(
+                tell!(
                     "overlock: {}, lock {} of {locks}: {operations} operations in {:.0} s",
                     entry.name,
                     index + 1,

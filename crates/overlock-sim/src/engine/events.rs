@@ -53,6 +53,8 @@ pub(super) enum Event {
     Balance {
         all: bool,
     },
+    /// The time is up.
+    Stop,
 }
 
 impl Engine {
@@ -171,6 +173,7 @@ impl Engine {
             }
             Event::Chore { cpu, length } => self.chore(cpu, length),
             Event::Balance { all } => self.balance(all),
+            Event::Stop => self.at_stop = Some(self.figures()),
             // The sleep has ended before.
             Event::Timeout { .. } | Event::PollEnd { .. } => {}
         }

@@ -9,8 +9,8 @@ use super::events::{CHECK_INTERVAL, Event};
 use super::queue::Queue;
 use super::vcpu::{Doing, Vcpu};
 use super::{Outcome, Setup};
-use crate::account::{Counts, State};
-use crate::cache::{Cache, Signal};
+use crate::account::{Account, Counts, State};
+use crate::cache::{Cache, Signal, Traffic};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::schedule::Schedule;
@@ -48,6 +48,16 @@ pub(super) struct Engine {
     pub locks: FxHashMap<usize, usize>,
     pub last_end: Time,
     pub stopped: bool,
+    /// The figures when the time was up.
+    pub at_stop: Option<Figures>,
+}
+
+/// The figures of a simulation.
+#[derive(Debug)]
+pub(super) struct Figures {
+    accounts: Vec<Account>,
+    counts: Counts,
+    traffic: Traffic,
 }
 
 impl Engine {
@@ -84,16 +94,31 @@ impl Engine {
             locks: FxHashMap::default(),
             last_end: Time::ZERO,
             stopped: false,
+            at_stop: None,
+        }
+    }
+
+    /// The figures up to now.
+    pub fn figures(&self) -> Figures {
+        let own = &self.vcpus[..self.fibres];
+        Figures {
+            accounts: own.iter().map(|vcpu| vcpu.account_at(self.now)).collect(),
+            counts: self.counts,
+            traffic: self.cache.traffic(),
         }
     }
 
     /// Returns the result of the simulation, once all vCPUs have ended.
-    pub fn outcome<T>(self, results: Vec<T>) -> Outcome<T> {
+    pub fn outcome<T>(mut self, results: Vec<T>) -> Outcome<T> {
         let counted = |(diagram, times): (&'static Diagram, Vec<u64>)| {
             let transition = move |(index, times)| (Transition { diagram, index }, times);
             times.into_iter().enumerate().map(transition)
         };
-        let own = &self.vcpus[..self.fibres];
+        let Figures {
+            accounts,
+            counts,
+            traffic,
+        } = self.at_stop.take().unwrap_or_else(|| self.figures());
         Outcome {
             results,
             elapsed: if self.stopped {
@@ -102,9 +127,9 @@ impl Engine {
                 self.last_end
             },
             stopped: self.stopped,
-            accounts: own.iter().map(|vcpu| vcpu.account).collect(),
-            counts: self.counts,
-            traffic: self.cache.traffic(),
+            accounts,
+            counts,
+            traffic,
             transitions: self.transitions.into_iter().flat_map(counted).collect(),
             trace: self.trace.unwrap_or_default(),
             events: self.handled,
@@ -122,16 +147,14 @@ impl Engine {
         let (often, seldom) = self.host.scheduler.balance;
         self.plan(often, Event::Balance { all: false });
         self.plan(seldom, Event::Balance { all: true });
+        self.plan(self.stop_after, Event::Stop);
     }
 
     /// `vcpu` enters another state.
     pub fn enter(&mut self, vcpu: usize, next: State) {
         let state = &mut self.vcpus[vcpu];
-        let time = self.now - state.since;
-        let overhead = time.min(state.overhead);
+        state.account = state.account_at(self.now);
         state.overhead = Time::ZERO;
-        state.account[State::Host] += overhead;
-        state.account[state.state] += time - overhead;
         state.since = self.now;
         state.state = next;
     }

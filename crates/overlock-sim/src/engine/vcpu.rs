@@ -130,6 +130,16 @@ impl Vcpu {
         }
     }
 
+    /// Its account up to `now`.
+    pub fn account_at(&self, now: Time) -> Account {
+        let time = now - self.since;
+        let overhead = time.min(self.overhead);
+        let mut account = self.account;
+        account[State::Host] += overhead;
+        account[self.state] += time - overhead;
+        account
+    }
+
     /// When the context switch to it ends.
     pub fn comes(&self) -> Time {
         self.since + self.overhead

@@ -27,10 +27,14 @@ pub fn render(merged: &Merged) -> String {
 fn headline(merged: &Merged, cells: usize) -> String {
     let seeds: Vec<String> = merged.grid.seeds.iter().map(u64::to_string).collect();
     let mut text = format!(
-        "{} simulations of {} s with seed {}, {cells} cells, by {}.",
+        "{} simulations of {} s with {}, {cells} cells, by {}.",
         merged.lines.len(),
         merged.grid.round.as_secs_f64(),
-        seeds.join(", "),
+        match seeds.split_last() {
+            Some((last, rest)) if !rest.is_empty() =>
+                format!("the seeds {} and {last}", rest.join(", ")),
+            _ => format!("seed {}", seeds.concat()),
+        },
         merged.build,
     );
     if !merged.missing.is_empty() {

@@ -53,6 +53,27 @@ fn each_guest_builds_by_itself() {
     assert!(three.elapsed > one.elapsed * 5 / 2);
 }
 
+/// Sections of 15 ms in a round of 20: one ends in time at most. Fails where later ones count, or
+/// their CPU time.
+#[test]
+fn what_ends_after_the_round_does_not_count() {
+    let micro = Workload::Micro { cs: 15e6, ncs: 0.0 };
+    let (report, operations) = guests(1, "ticket", micro);
+    assert!(operations <= 1, "{operations}");
+    let account = report
+        .accounts
+        .iter()
+        .fold(Account::default(), |mut sum, account| {
+            sum.add(account);
+            sum
+        });
+    assert!(
+        account.on_cpu().duration() <= 2 * report.elapsed,
+        "{account:?}"
+    );
+    assert_eq!(account.total().duration(), 6 * report.elapsed);
+}
+
 #[test]
 fn other_locks_have_no_modes() {
     assert_eq!(round("ticket").0.modes, (0, 0));

@@ -96,4 +96,4 @@ Examples:
   overlock bench rw --records 100000 --threads 1     what a lock costs that is not in the cache
   overlock bench condvar --pattern ping-pong
 
-Exit codes: 0 done, 1 a lock failed, 2 bad use, 130 interrupted.";
+Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";

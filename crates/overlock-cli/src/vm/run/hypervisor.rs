@@ -114,11 +114,11 @@ impl Facts {
 
     /// Says which hypervisor was chosen, and why no better one.
     pub fn explain(&self, chosen: Hypervisor) {
-        eprintln!("overlock: the hypervisor is {}", chosen.name());
+        tell!("overlock: the hypervisor is {}", chosen.name());
         let all = Hypervisor::value_variants().iter();
         for better in all.take_while(|&&other| other != chosen) {
             if let Some(line) = self.line(*better) {
-                eprintln!("overlock: not {line}");
+                tell!("overlock: not {line}");
             }
         }
     }

@@ -102,7 +102,7 @@ fn a_summary_has_the_worst_cell_and_the_peak() {
 fn the_page_has_all_cells_and_names_failures() {
     let page = markdown::render(&merged());
     for part in [
-        "16 simulations of 0.0001 s with seed 1, 2, 3 cells, by overlock 0.1.0 (commit 4d92672",
+        "16 simulations of 0.0001 s with the seeds 1 and 2, 3 cells, by overlock 0.1.0 (commit 4d92672",
         " **1 failed.**",
         "| ticket | 1 of 3, 33 % | 1 of 3, 33 % | 0.40 | 0.25: e5-2699v3, kvm, 95/0, 36 vCPUs | 0.500: ",
         "| ticket | 0 of 1 | 0.10: kvm, 95/0, 0.25x to 1x |",
