@@ -110,14 +110,14 @@ impl<T: Spec> Bases<'_, T> {
 struct Changes {
     /// Indices into the keys.
     values: Vec<(usize, Value)>,
-    /// Values of narrowing keys.
-    narrowing: Vec<String>,
+    /// Narrowing keys and their values.
+    narrowing: Vec<(&'static str, String)>,
 }
 
 /// Why values do not go with each other or with what they change.
 struct Refused {
-    /// The key whose value it is, if it is one.
-    key: Option<usize>,
+    /// The key whose value it is, if it is one of those that were given.
+    key: Option<&'static str>,
     why: String,
 }
 
@@ -176,8 +176,8 @@ impl Changes {
         parse: impl FnOnce(&Kind) -> Option<Value>,
         shown: &str,
     ) -> Result<(), String> {
-        if T::NARROWING.contains(&name) {
-            self.narrowing.push(shown.to_owned());
+        if let Some(narrowing) = T::NARROWING.iter().find(|key| **key == name) {
+            self.narrowing.push((narrowing, shown.to_owned()));
             return Ok(());
         }
         let Some(index) = T::keys().iter().position(|key| key.name == name) else {
@@ -202,15 +202,16 @@ impl Changes {
         self.values.sort_by_key(|(index, _)| *index);
         let mut changed = base;
         let before = changed.clone();
-        for (index, value) in self.values {
-            let set = T::keys()[index].set(&mut changed, value);
-            set.map_err(|why| Refused {
-                key: Some(index),
+        for &(index, value) in &self.values {
+            let key = &T::keys()[index];
+            key.set(&mut changed, value).map_err(|why| Refused {
+                key: Some(key.name),
                 why,
             })?;
         }
-        let refused = |why| Refused { key: None, why };
-        changed.check().map_err(refused)?;
+        changed
+            .check()
+            .map_err(|why| self.contradiction(&changed, &why))?;
         let differences = differences(&before, &changed);
         let name = canonical(&before, &changed);
         let about = match differences.as_str() {
@@ -219,13 +220,37 @@ impl Changes {
             some => format!("{about}, with {}", some.replace(':', ", ")),
         };
         changed.rename(name, about);
-        for value in &self.narrowing {
-            let keys = T::NARROWING.join(", ");
-            changed = changed
-                .narrow(value)
-                .map_err(|why| refused(format!("{keys} {value}: {why}")))?;
+        for (key, value) in &self.narrowing {
+            changed = changed.narrow(value).map_err(|why| Refused {
+                key: Some(key),
+                why: format!("{key} {value}: {why}"),
+            })?;
         }
         Ok(changed)
+    }
+
+    /// The refusal of [`Spec::check`], with the values of the keys that it names. Its key is one of
+    /// these that was given.
+    fn contradiction<T: Spec>(&self, of: &T, why: &str) -> Refused {
+        let words = || why.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let keys = T::keys().iter().enumerate();
+        let named: Vec<_> = keys
+            .filter(|(_, key)| words().any(|word| word == key.name))
+            .collect();
+        let values: Vec<String> = named
+            .iter()
+            .filter_map(|(_, key)| Some(format!("{} is {}", key.name, key.get(of)?)))
+            .collect();
+        let given = named
+            .iter()
+            .find(|(index, _)| self.values.iter().any(|(other, _)| other == index));
+        Refused {
+            key: given.map(|(_, key)| key.name),
+            why: match values.as_slice() {
+                [] => why.to_owned(),
+                values => format!("{why} ({})", values.join(", ")),
+            },
+        }
     }
 }
 

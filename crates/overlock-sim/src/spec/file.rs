@@ -39,11 +39,20 @@ pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Re
             .count();
         Error(format!("{path}:{line}: {why}"))
     };
-    let table = DeTable::parse(text)
-        .map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
+    let table = DeTable::parse(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        let what = match (error.message(), text.get(span.clone())) {
+            ("duplicate key", Some(key)) => format!("{key} is there twice"),
+            (message, _) => message.to_owned(),
+        };
+        at(span, what)
+    })?;
     let (mut base, mut about, mut changes) = (None, None, Changes::default());
     let mut spans = HashMap::new();
-    for (key, value) in table.get_ref() {
+    let mut entries: Vec<_> = table.get_ref().iter().collect();
+    // In the order of the file, but the base first: it says what the file describes.
+    entries.sort_by_key(|(key, _)| (key.get_ref() != "base", key.span().start));
+    for (key, value) in entries {
         let span = key.span();
         let key = key.get_ref().as_ref();
         let string = || match value.get_ref() {
@@ -75,7 +84,7 @@ pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Re
     })?;
     let about = about.unwrap_or_else(|| base.about().to_owned());
     changes.apply(base, about).map_err(|Refused { key, why }| {
-        let span = key.and_then(|key| spans.get(T::keys()[key].name));
+        let span = key.and_then(|key| spans.get(key));
         match span {
             Some(span) => at(span.clone(), why),
             None => Error(format!("{path}: {why}")),
