@@ -102,6 +102,15 @@ fn the_tables_show_what_was_simulated() {
         .stdout(predicate::str::contains("x peer").not());
 }
 
+/// No index of fairness is shown where nobody has done anything. Fails where it is that of equal
+/// shares.
+#[test]
+fn nothing_is_not_called_fair() {
+    let shown = |section| text(tiny().args(["--locks", "ticket", "--cs", section]));
+    assert!(shown("100").contains("Jain"));
+    assert!(!shown("10000000").contains("Jain"));
+}
+
 #[test]
 fn other_guests_take_cpus() {
     let others = |count: &str| {

@@ -32,7 +32,10 @@ const OPERATIONS: &[Column<Row>] = &[
 ];
 
 const WAITS: &[Column<Row>] = &[
-    Column("Jain", |row| format!("{:.3}", row.jain)),
+    Column("Jain", |row| {
+        let jain = (row.total > 0.0).then_some(row.jain);
+        optional(jain, |jain| format!("{jain:.3}"))
+    }),
     Column("CPU s/Mop", |row| optional(row.cpu_s_per_mop, significant)),
     Column("p50", |row| optional(together(row, row.p50_ns), time)),
     Column("p99", |row| optional(together(row, row.p99_ns), time)),

@@ -33,8 +33,8 @@ pub struct Args {
     #[command(flatten)]
     pub machine: machine::Args,
 
-    /// The locks, by name, or `all`, `ours`, `models`, `added`, `default`: those that can be
-    /// simulated, which --list shows
+    /// The locks, by name, or `all`, `ours`, `models`, `default`: those that can be simulated,
+    /// which --list shows
     #[arg(
         long,
         value_delimiter = ',',

@@ -52,8 +52,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "0")]
     others: Vec<String>,
 
-    /// The locks, by name, or `all`, `ours`, `models`, `added`, `default`; --list of `sim` shows
-    /// them
+    /// The locks, by name, or `all`, `ours`, `models`, `default`; --list of `sim` shows them
     #[arg(
         long,
         value_delimiter = ',',

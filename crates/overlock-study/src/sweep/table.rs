@@ -50,7 +50,8 @@ const OPERATIONS: &[Column<Row>] = &[
 
 const WAITS: &[Column<Row>] = &[
     Column("Jain", |row| {
-        row.text(|m| m.jain, |jain| format!("{jain:.3}"))
+        let jain = |m: &Measured| (m.total > 0).then_some(m.jain);
+        row.optional(jain, |jain| format!("{jain:.3}"))
     }),
     Column("CPU s/Mop", |row| {
         row.optional(|m| m.cpu_s_per_mop, significant)
