@@ -15,9 +15,18 @@ pub fn seconds(option: &str, text: &str) -> Result<Duration, Exit> {
 pub fn whole(option: &str, text: &str, least: usize, most: usize) -> Result<usize, Exit> {
     match text.trim().parse() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(Exit::usage(format!(
-            "{option} {text}: must be a whole number from {least} to {most}"
-        ))),
+        _ => {
+            let huge = |number: u128| number > most as u128;
+            let range = match most {
+                usize::MAX if !text.trim().parse().is_ok_and(huge) => {
+                    format!("of at least {least}")
+                }
+                most => format!("from {least} to {most}"),
+            };
+            Err(Exit::usage(format!(
+                "{option} {text}: must be a whole number {range}"
+            )))
+        }
     }
 }
 
@@ -51,6 +60,10 @@ mod tests {
         assert_eq!(
             message(whole("--threads", "0", 1, usize::MAX)),
             "--threads 0: must be a whole number of at least 1"
+        );
+        assert_eq!(
+            message(whole("--seed", "18446744073709551616", 0, usize::MAX)),
+            "--seed 18446744073709551616: must be a whole number from 0 to 18446744073709551615"
         );
         for nonsense in ["-1", "NaN", "inf", "1e99", "ten", ""] {
             assert!(
