@@ -29,8 +29,8 @@ use crate::world::World;
 use condvar::Pattern;
 
 pub use rounds::{Prepared, Round, Rounds, Sections};
-use sample::Tally;
 pub use sample::{Extra, Sample};
+use sample::{InTime, Tally};
 use words::Words;
 
 /// A workload to run, with its parameters.

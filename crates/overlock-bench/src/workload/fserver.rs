@@ -9,7 +9,7 @@
 
 use super::audit::audit;
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally, many};
+use super::{Extra, InTime, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Either, Pass, Probe};
@@ -160,13 +160,12 @@ pub fn round<W: World, L: BenchLock>(
             did: Did::default(),
         };
         let mut random = Random::new(worker.index() as u64);
-        let (mut requests, mut served) = (0, 0);
-        while !worker.stopped() {
-            requests = served;
+        let (mut in_time, mut served) = (InTime::default(), 0);
+        while in_time.goes_on(worker, served) {
             server.serve(&mut random);
             served += 1;
         }
-        (Tally::new(requests, server.probe), server.did)
+        (Tally::new(in_time.0, server.probe), server.did)
     })?;
     let (outcome, did) = outcome.split();
     let sample = Sample::new(outcome, Extra::None);

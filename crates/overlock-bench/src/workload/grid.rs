@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::audit::{audit, sums};
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally, many};
+use super::{Extra, InTime, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Pass, Probe, Timed, Untimed};
@@ -185,9 +185,7 @@ struct Member<'a, P> {
     worker: &'a NativeWorker,
     shape: &'a Shape,
     probe: P,
-    /// Operations that ended before the time was up. Later ones would flatter a lock that lets two
-    /// thousand threads wait: each of them has one operation to go.
-    operations: u64,
+    in_time: InTime,
     /// All operations.
     performed: u64,
     torn: u64,
@@ -199,7 +197,7 @@ impl<'a, P: Probe> Member<'a, P> {
             worker,
             shape,
             probe: P::new(pass),
-            operations: 0,
+            in_time: InTime::default(),
             performed: 0,
             torn: 0,
         }
@@ -217,9 +215,7 @@ impl<'a, P: Probe> Member<'a, P> {
         self.probe.released();
         self.torn += u64::from(torn);
         self.performed += 1;
-        let goes_on = !self.worker.stopped();
-        self.operations += u64::from(goes_on);
-        goes_on
+        self.in_time.goes_on(self.worker, self.performed)
     }
 
     /// The measured loop where there is one lock.
@@ -258,7 +254,7 @@ impl<'a, P: Probe> Member<'a, P> {
 
     fn leave(self) -> (Tally, [u64; 2]) {
         let did = [self.performed, self.torn];
-        (Tally::new(self.operations, self.probe), did)
+        (Tally::new(self.in_time.0, self.probe), did)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The microbenchmark: lock, critical section, unlock, non-critical section, over and over.
 
 use super::audit::audit;
-use super::{Extra, Sample, Tally};
+use super::{Extra, InTime, Sample, Tally};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Either, Pass, Probe, Timed, Untimed};
@@ -81,8 +81,8 @@ fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     pass: Pass,
 ) -> (Tally, u64) {
     let mut probe = P::new(pass);
-    let (mut operations, mut performed) = (0, 0);
-    let mut goes_on = !worker.stopped();
+    let (mut in_time, mut performed) = (InTime::default(), 0);
+    let mut goes_on = in_time.goes_on(worker, performed);
     while goes_on {
         let guard = probe.lock(worker, &shared.lock);
         shared.counter.add(1);
@@ -92,11 +92,10 @@ fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
         drop(guard);
         probe.released();
         performed += 1;
-        goes_on = !worker.stopped();
-        operations += u64::from(goes_on);
+        goes_on = in_time.goes_on(worker, performed);
         if !EMPTY {
             worker.work(shape.between);
         }
     }
-    (Tally::new(operations, probe), performed)
+    (Tally::new(in_time.0, probe), performed)
 }

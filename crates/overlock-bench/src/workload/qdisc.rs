@@ -10,7 +10,7 @@
 //! leaves the rest to a softirq; here the next sender finds no dequeuer and becomes it.
 
 use super::audit::sums;
-use super::{Extra, Sample, Tally, Words};
+use super::{Extra, InTime, Sample, Tally, Words};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Either, Pass, Probe};
@@ -137,12 +137,11 @@ pub fn round<W: World, L: BenchLock>(
             probe: Either::new(pass),
             dropped: 0,
         };
-        let (mut operations, mut performed) = (0, 0);
-        while !worker.stopped() {
-            operations = performed;
+        let (mut in_time, mut performed) = (InTime::default(), 0);
+        while in_time.goes_on(worker, performed) {
             performed += u64::from(sender.send());
         }
-        let tally = Tally::new(operations, sender.probe);
+        let tally = Tally::new(in_time.0, sender.probe);
         (tally, [performed, sender.dropped])
     })?;
     let (outcome, did) = outcome.split();

@@ -2,11 +2,11 @@
 //! [`rwsem`](super::rwsem) read and write.
 
 use super::audit::{audit, sums};
-use super::{Extra, Sample, Tally, many};
+use super::{Extra, InTime, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchRwLock;
 use crate::probe::{Pass, Probe};
-use crate::world::{Word, Worker, Workers, World};
+use crate::world::{Word, Workers, World};
 
 /// The words lie next to the lock, as the data of an `RwLock<(u64, u64)>` do, and nothing else lies
 /// near. They differ only during a write.
@@ -27,8 +27,7 @@ pub struct Client<'a, W: World, P> {
     reads: u64,
     writes: u64,
     torn: u64,
-    /// Reads and writes that ended before the time was up.
-    operations: u64,
+    in_time: InTime,
 }
 
 impl<W: World, P: Probe> Client<'_, W, P> {
@@ -61,11 +60,7 @@ impl<W: World, P: Probe> Client<'_, W, P> {
     /// Whether there is time for more. If so, all operations so far count.
     #[inline]
     pub fn goes_on(&mut self) -> bool {
-        let goes_on = !self.worker.stopped();
-        if goes_on {
-            self.operations = self.reads + self.writes;
-        }
-        goes_on
+        self.in_time.goes_on(self.worker, self.reads + self.writes)
     }
 }
 
@@ -98,7 +93,7 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
             reads: 0,
             writes: 0,
             torn: 0,
-            operations: 0,
+            in_time: InTime::default(),
         };
         iterate(worker, &mut client, &records);
         let Client {
@@ -107,10 +102,10 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
             reads,
             writes,
             torn,
-            operations,
+            in_time,
             ..
         } = client;
-        let tally = Tally::of_roles(operations, readers, writers);
+        let tally = Tally::of_roles(in_time.0, readers, writers);
         (tally, [reads, writes, torn])
     })?;
     let (outcome, did) = outcome.split();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::probe::{Probe, Roles, Waits};
-use crate::world::Outcome;
+use crate::world::{Outcome, Worker};
 
 /// The result of a round of any workload.
 #[derive(Clone, Debug)]
@@ -88,6 +88,23 @@ fn sum<'a, T: Default + 'a>(
         add(&mut sum, part);
         Some(sum)
     })
+}
+
+/// A thread's operations that ended before the time was up. Later ones would flatter a lock that
+/// lets two thousand threads wait: each of them has one operation to go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InTime(pub u64);
+
+impl InTime {
+    /// Whether there is time for more. If so, all that were `performed` so far ended in time.
+    #[inline]
+    pub fn goes_on(&mut self, worker: &impl Worker, performed: u64) -> bool {
+        let goes_on = !worker.stopped();
+        if goes_on {
+            self.0 = performed;
+        }
+        goes_on
+    }
 }
 
 /// The result of a thread of a workload.

@@ -8,7 +8,7 @@
 //! writing them, and noting the thread that did.
 
 use super::random::Random;
-use super::{Extra, Sample, Tally, Words, many};
+use super::{Extra, InTime, Sample, Tally, Words, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Either, Pass, Probe, Timed, Untimed};
@@ -145,9 +145,8 @@ fn iterate<W: World, L: BenchLock, P: Probe>(
 ) -> (Tally, u64) {
     let mut probe = P::new(pass);
     let mut random = Random::new(worker.index() as u64);
-    let (mut operations, mut performed) = (0, 0);
-    while !worker.stopped() {
-        operations = performed;
+    let (mut in_time, mut performed) = (InTime::default(), 0);
+    while in_time.goes_on(worker, performed) {
         let array = &arrays[random.below(arrays.len())];
         for change in [1, -1] {
             worker.work(call);
@@ -164,7 +163,7 @@ fn iterate<W: World, L: BenchLock, P: Probe>(
             performed += u64::from(done);
         }
     }
-    (Tally::new(operations, probe), performed)
+    (Tally::new(in_time.0, probe), performed)
 }
 
 #[cfg(test)]

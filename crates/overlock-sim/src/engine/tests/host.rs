@@ -406,29 +406,6 @@ fn all_vcpus_get_the_same_share_of_the_cpus() {
     }
 }
 
-/// Two vCPUs share a CPU, and work three times as long as they may. Fails where the figures go on
-/// after the stop.
-#[test]
-fn figures_end_at_the_stop() {
-    let machine = machine(1, 1);
-    let mut setup = setup(&machine, &HOST, 2);
-    (setup.stop_after, setup.trace) = (Time::ms(10), true);
-    let all = run(&setup, |_| work(Time::ms(4)), || true).unwrap();
-    assert!(!all.stopped);
-    let outcome = run(&setup, |_| work(Time::ms(15)), || true).unwrap();
-    assert_eq!((outcome.elapsed, outcome.stopped), (Time::ms(10), true));
-    let account = outcome.account();
-    assert_eq!(account.total(), Time::ms(20));
-    assert_eq!(account.on_cpu(), Time::ms(10));
-    let lost = outcome
-        .trace
-        .iter()
-        .filter(|mark| mark.what == What::Preempted);
-    let in_time = lost.clone().filter(|mark| mark.at <= outcome.elapsed);
-    assert_eq!(outcome.counts.preemptions, in_time.count() as u64);
-    assert!(outcome.counts.preemptions < lost.count() as u64);
-}
-
 /// A body's panic reaches the caller, whose thread can simulate again. Fails where the thread still
 /// counts as the vCPU's.
 #[test]

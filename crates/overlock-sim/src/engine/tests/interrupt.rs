@@ -1,8 +1,9 @@
-//! Interruptions by the caller.
+//! Interruptions by the caller, and the stop.
 
 use std::rc::Rc;
 
 use super::*;
+use crate::trace::What;
 
 /// Runs bodies until the caller interrupts at its `checks`th check; they end then if `ends`.
 /// Returns when the last one ended, and the number of bodies whose stack or result still exists.
@@ -51,4 +52,27 @@ fn interrupted_bodies_end() {
 fn bodies_that_do_not_end_are_abandoned() {
     let (end, left) = interrupted(3, 2, Time::us(50), false);
     assert_eq!((end, left), (Time::ZERO, 2));
+}
+
+/// Two vCPUs share a CPU, and work three times as long as they may. Fails where the figures go on
+/// after the stop.
+#[test]
+fn figures_end_at_the_stop() {
+    let machine = machine(1, 1);
+    let mut setup = setup(&machine, &HOST, 2);
+    (setup.stop_after, setup.trace) = (Time::ms(10), true);
+    let all = run(&setup, |_| work(Time::ms(4)), || true).unwrap();
+    assert!(!all.stopped);
+    let outcome = run(&setup, |_| work(Time::ms(15)), || true).unwrap();
+    assert_eq!((outcome.elapsed, outcome.stopped), (Time::ms(10), true));
+    let account = outcome.account();
+    assert_eq!(account.total(), Time::ms(20));
+    assert_eq!(account.on_cpu(), Time::ms(10));
+    let lost = outcome
+        .trace
+        .iter()
+        .filter(|mark| mark.what == What::Preempted);
+    let in_time = lost.clone().filter(|mark| mark.at <= outcome.elapsed);
+    assert_eq!(outcome.counts.preemptions, in_time.count() as u64);
+    assert!(outcome.counts.preemptions < lost.count() as u64);
 }
