@@ -3,8 +3,8 @@
 use clap::Command;
 use clap::error::ContextKind;
 use clap::error::ErrorKind::{
-    DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, InvalidSubcommand,
-    MissingRequiredArgument, MissingSubcommand,
+    ArgumentConflict, DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
+    InvalidSubcommand, MissingRequiredArgument, MissingSubcommand,
 };
 
 use crate::exit::Exit;
@@ -43,13 +43,28 @@ pub fn explain(error: clap::Error, program: Command) -> Exit {
     let line = line.trim_start_matches("error: ");
     match error.kind() {
         MissingRequiredArgument => Exit::usage(format!("{line}; --help says more")),
-        InvalidSubcommand => Exit::usage(format!("{line}{}", subcommands(&error, program))),
+        InvalidSubcommand => {
+            let (word, names) = subcommands(&error, program);
+            let names = names.join(", ");
+            Exit::usage(if ABSENT.contains(&word.as_str()) {
+                format!("{line}; this build has {names}, and {word} is a feature of overlock-cli")
+            } else {
+                format!("{line}; there are {names}")
+            })
+        }
+        // Clap takes a second argument for a subcommand, if subcommands exclude arguments.
+        ArgumentConflict => match subcommands(&error, program) {
+            (word, names) if !word.is_empty() && !names.contains(&word) => {
+                Exit::usage(format!("unexpected argument '{word}' found"))
+            }
+            _ => Exit::usage(line),
+        },
         _ => Exit::usage(line),
     }
 }
 
-/// The subcommands that there are where `error` found none, by the usage that it shows.
-fn subcommands(error: &clap::Error, mut program: Command) -> String {
+/// The subcommand that `error` is about, and those that there are, by the usage that it shows.
+fn subcommands(error: &clap::Error, mut program: Command) -> (String, Vec<String>) {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     let usage = usage.unwrap_or_default();
     let path = usage
@@ -63,12 +78,8 @@ fn subcommands(error: &clap::Error, mut program: Command) -> String {
             None => break,
         }
     }
-    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-    let names = names.join(", ");
+    let names = command.get_subcommands().map(Command::get_name);
     let word = error.get(ContextKind::InvalidSubcommand);
     let word = word.map(ToString::to_string).unwrap_or_default();
-    if ABSENT.contains(&word.as_str()) {
-        return format!("; this build has {names}, and {word} is a feature of overlock-cli");
-    }
-    format!("; there are {names}")
+    (word, names.map(str::to_owned).collect())
 }

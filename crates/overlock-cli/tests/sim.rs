@@ -57,6 +57,9 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     );
     // Options of the run itself mean nothing to a subcommand, and are not swallowed.
     refused(&["--seed", "2", "trace"], &["unknown workload 'trace'"]);
+    refused(&["micro", "sweep"], &["'sweep' cannot be used with"]);
+    // A second argument is no subcommand.
+    refused(&["micro", "semop"], &["unexpected argument 'semop' found"]);
 }
 
 #[test]

@@ -40,8 +40,8 @@ pub trait Spec: Clone + 'static {
     ///
     /// # Errors
     ///
-    /// Says what is wrong.
-    fn check(&self) -> Result<(), String>;
+    /// Says what is wrong, and between which keys.
+    fn check(&self) -> Result<(), Contradiction>;
     /// Returns the part of it that a narrowing key leaves. It keeps its name.
     ///
     /// # Errors
@@ -50,6 +50,21 @@ pub trait Spec: Clone + 'static {
     fn narrow(self, value: &str) -> Result<Self, String> {
         let _ = value;
         Ok(self)
+    }
+}
+
+/// Values that are valid one by one, but not together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The keys whose values they are. The first that was given has the blame.
+    pub keys: &'static [&'static str],
+    /// The rule that they break.
+    pub why: String,
+}
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
     }
 }
 
@@ -211,7 +226,7 @@ impl Changes {
         }
         changed
             .check()
-            .map_err(|why| self.contradiction(&changed, &why))?;
+            .map_err(|contradiction| self.refused(&changed, &contradiction))?;
         let differences = differences(&before, &changed);
         let name = canonical(&before, &changed);
         let about = match differences.as_str() {
@@ -229,27 +244,19 @@ impl Changes {
         Ok(changed)
     }
 
-    /// The refusal of [`Spec::check`], with the values of the keys that it names. Its key is one of
-    /// these that was given.
-    fn contradiction<T: Spec>(&self, of: &T, why: &str) -> Refused {
-        let words = || why.split(|c: char| !c.is_alphanumeric() && c != '_');
-        let keys = T::keys().iter().enumerate();
-        let named: Vec<_> = keys
-            .filter(|(_, key)| words().any(|word| word == key.name))
-            .collect();
-        let values: Vec<String> = named
-            .iter()
-            .filter_map(|(_, key)| Some(format!("{} is {}", key.name, key.get(of)?)))
-            .collect();
-        let given = named
-            .iter()
-            .find(|(index, _)| self.values.iter().any(|(other, _)| other == index));
+    /// The refusal of values of `of` that contradict each other, with all of them.
+    fn refused<T: Spec>(&self, of: &T, contradiction: &Contradiction) -> Refused {
+        let Contradiction { keys, why } = contradiction;
+        let named = || T::keys().iter().filter(|key| keys.contains(&key.name));
+        let values = named().filter_map(|key| Some(format!("{} is {}", key.name, key.get(of)?)));
+        let values = values.collect::<Vec<_>>().join(", ");
+        let given = |key: &&str| {
+            let mut given = self.values.iter().map(|(index, _)| T::keys()[*index].name);
+            given.any(|name| name == *key)
+        };
         Refused {
-            key: given.map(|(_, key)| key.name),
-            why: match values.as_slice() {
-                [] => why.to_owned(),
-                values => format!("{why} ({})", values.join(", ")),
-            },
+            key: keys.iter().copied().find(given),
+            why: format!("{why} ({values})"),
         }
     }
 }

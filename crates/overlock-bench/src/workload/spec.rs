@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use overlock_sim::Time;
-use overlock_sim::spec::{self, Field, Key, Kind, Spec, Value};
+use overlock_sim::spec::{self, Contradiction, Field, Key, Kind, Spec, Value};
 
 use super::Workload;
 use super::condvar::Pattern;
@@ -100,7 +100,7 @@ impl Spec for Workload {
     /// A workload is named by its kind and its settings, whatever a file says about it.
     fn rename(&mut self, _: String, _: String) {}
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Contradiction> {
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The keys of a host: one line for each field.
 
 use super::{Chores, Host, PauseExit, Scheduler};
-use crate::spec::{Field, Key, Kind, Spec, Value};
+use crate::spec::{Contradiction, Field, Key, Kind, Spec, Value};
 use crate::time::Time;
 
 const NONE: Time = Time::ZERO;
@@ -69,15 +69,19 @@ impl Spec for Host {
         self.about = about.into();
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Contradiction> {
         let scheduler = &self.scheduler;
         if scheduler.granularity > scheduler.latency {
-            return Err("granularity must be at most latency".to_owned());
+            return Err(Contradiction {
+                keys: &["granularity", "latency"],
+                why: "granularity must be at most latency".to_owned(),
+            });
         }
         match &self.chores {
-            Some(chores) if chores.length >= chores.every => {
-                Err("chores_length must be less than chores_every".to_owned())
-            }
+            Some(chores) if chores.length >= chores.every => Err(Contradiction {
+                keys: &["chores_length", "chores_every"],
+                why: "chores_length must be less than chores_every".to_owned(),
+            }),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! The keys of a machine: one line for each field.
 
 use super::{Level, Links, MOST_CORES, Machine, PRESETS};
-use crate::spec::{Field, Key, Kind, Spec, Value};
+use crate::spec::{Contradiction, Field, Key, Kind, Spec, Value};
 use crate::time::Time;
 
 const MOST: u64 = MOST_CORES as u64;
@@ -72,25 +72,39 @@ impl Spec for Machine {
         self.about = about.into();
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Contradiction> {
+        let refuse = |keys, why| Err(Contradiction { keys, why });
         let cores = self.all_cores();
         if cores > MOST_CORES {
-            return Err(format!(
-                "sockets * cores_per_socket must be at most {MOST_CORES}, not {cores}"
-            ));
+            return refuse(
+                &["sockets", "cores_per_socket"],
+                format!("sockets * cores_per_socket must be at most {MOST_CORES}, not {cores}"),
+            );
         }
         if !self.cores.is_multiple_of(self.clusters) {
-            return Err("cores_per_socket must be a multiple of clusters".to_owned());
+            return refuse(
+                &["clusters", "cores_per_socket"],
+                "cores_per_socket must be a multiple of clusters".to_owned(),
+            );
         }
         // The cache counts on both: a place that has copies already is not asked anew.
         if self.clusters > 1 && !(SOME..=self.costs.socket).contains(&self.costs.cluster) {
-            return Err("cluster must be above 0 and at most socket, with clusters".to_owned());
+            return refuse(
+                &["cluster", "clusters", "socket"],
+                "cluster must be above 0 and at most socket, with clusters".to_owned(),
+            );
         }
         if self.costs.request + self.costs.snoop > MOST_UNTIL_DATA {
-            return Err(format!("request + snoop must be at most {MOST_UNTIL_DATA}"));
+            return refuse(
+                &["request", "snoop"],
+                format!("request + snoop must be at most {MOST_UNTIL_DATA}"),
+            );
         }
         if self.sockets > 1 && self.costs.socket > self.costs.across {
-            return Err("socket must be at most across".to_owned());
+            return refuse(
+                &["socket", "across", "sockets"],
+                "socket must be at most across, with several sockets".to_owned(),
+            );
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub fn scaled<T: Spec>(of: &T, key: &Key<T>, factor: f64) -> Result<T, String> {
     let mut changed = of.clone();
     if let Some(value) = key.get(of) {
         key.set(&mut changed, times(value, key.kind, factor))?;
-        changed.check()?;
+        changed.check().map_err(|contradiction| contradiction.why)?;
     }
     Ok(changed)
 }
@@ -101,6 +101,9 @@ mod tests {
             }
         }
         let socket = scaled(Machine::preset("barcelona").unwrap(), key("socket"), 1.9);
-        assert_eq!(socket.unwrap_err(), "socket must be at most across");
+        assert_eq!(
+            socket.unwrap_err(),
+            "socket must be at most across, with several sockets"
+        );
     }
 }

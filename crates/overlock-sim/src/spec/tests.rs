@@ -143,7 +143,10 @@ fn overrides_are_nanoseconds_or_have_a_unit() {
     assert!(complaint(cores("barcelona:8")).contains("'8' must be KEY=VALUE"));
     let nearer = complaint(cores("barcelona:socket=131"));
     assert!(
-        nearer.ends_with("socket must be at most across (socket is 131ns, across is 130ns)"),
+        nearer.ends_with(
+            "socket must be at most across, with several sockets \
+             (sockets is 4, socket is 131ns, across is 130ns)"
+        ),
         "{nearer}"
     );
     assert_eq!(cores("barcelona:sockets=1:socket=131"), Ok(4));
@@ -220,7 +223,16 @@ fn complaints_about_files_name_the_line() {
         ),
         (
             "base = \"x7560\"\n\nacross = \"9ns\"",
-            "my.toml:3: socket must be at most across (socket is ",
+            "my.toml:3: socket must be at most across, with several sockets (sockets is 4, ",
+        ),
+        // The key that comes closest to the fault has the blame, if the file has it.
+        (
+            "base = \"graviton3\"\nhop = \"1ns\"\nsockets = 2",
+            "my.toml:3: socket must be at most across, with several sockets (sockets is 2, ",
+        ),
+        (
+            "base = \"x7560\"\nsockets = 2\nsocket = \"400ns\"",
+            "my.toml:3: socket must be at most across, with several sockets (sockets is 2, ",
         ),
         // The base tells the kind, wherever it stands; the other keys follow in their order.
         (
