@@ -19,6 +19,10 @@ pub trait World {
     /// and once more without work.
     const TESTS_COUNT: bool = true;
 
+    /// A build that takes so many times as long as one without waits is stopped, a second later: a
+    /// lock that has collapsed may take hours for what others do in a second.
+    const BUILD_LIMIT: u32 = 10;
+
     /// A word that workers share.
     type Word: Word;
 

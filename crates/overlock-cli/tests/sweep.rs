@@ -347,6 +347,10 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     bad(&["--seconds", "0"], &["--seconds 0"]);
     bad(&["--jobs", "0"], &["--jobs 0", "from 1"]);
     bad(
+        &["--jobs", "4096", "--vcpus", "4096"],
+        &["--jobs 4096", "simulations of 4096 vCPUs", "max_map_count"],
+    );
+    bad(
         &["--workloads", "micro:cs=x"],
         &["micro:cs=x: cs must be a time from 0ns to 1s"],
     );

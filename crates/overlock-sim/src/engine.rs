@@ -36,6 +36,7 @@ use crate::machine::Machine;
 use crate::time::Time;
 use crate::trace::Mark;
 use fibre::Fibres;
+pub use fibre::most_stacks;
 pub(crate) use spin::{Spun, asks, judge, spin};
 use state::Engine;
 
@@ -86,7 +87,7 @@ pub struct Outcome<T> {
     pub counts: Counts,
     /// Counts of cache line transfers in the same time.
     pub traffic: Traffic,
-    /// How often each transition of the locks' diagrams was taken.
+    /// How often each transition of the locks' diagrams was taken in the same time.
     pub transitions: Vec<(Transition, u64)>,
     /// The trace, if requested.
     pub trace: Vec<Mark>,
@@ -119,6 +120,14 @@ impl<T> Outcome<T> {
 /// Why a simulation did not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
+    /// It has not begun: this machine has no address space, or no more mappings, for the stacks of
+    /// its vCPUs.
+    Stacks {
+        /// vCPUs wanted.
+        wanted: usize,
+        /// vCPUs that have a stack.
+        got: usize,
+    },
     /// All vCPUs that have not ended sleep for ever: a wake-up was lost, or there is a deadlock.
     Asleep {
         /// Their number.
@@ -137,6 +146,12 @@ pub enum Stuck {
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Stacks { wanted, got } => {
+                write!(
+                    f,
+                    "this machine has stacks for {got} of {wanted} vCPUs and no more"
+                )
+            }
             Self::Asleep { vcpus } => {
                 write!(f, "{vcpus} vCPUs sleep and no vCPU is left to wake them")
             }
@@ -196,13 +211,13 @@ pub fn run<T>(
         setup.guests > 0 && setup.vcpus.is_multiple_of(setup.guests),
         "each guest has as many vCPUs"
     );
-    ENGINE.with_borrow_mut(|engine| *engine = Some(Box::new(Engine::new(setup))));
     let body = |vcpu| {
         let result = body(vcpu);
         calls::drain();
         result
     };
-    let mut fibres = Fibres::new(setup.vcpus, &body);
+    let mut fibres = Fibres::new(setup.vcpus, &body)?;
+    ENGINE.with_borrow_mut(|engine| *engine = Some(Box::new(Engine::new(setup))));
     with(Engine::begin);
     let stuck = loop {
         let resume = with(|engine| engine.advance(setup.patience, &go_on));

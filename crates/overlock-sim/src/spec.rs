@@ -191,7 +191,11 @@ impl Changes {
         parse: impl FnOnce(&Kind) -> Option<Value>,
         shown: &str,
     ) -> Result<(), String> {
+        let twice = || Err(format!("{name} is there twice"));
         if let Some(narrowing) = T::NARROWING.iter().find(|key| **key == name) {
+            if self.narrowing.iter().any(|(other, _)| other == narrowing) {
+                return twice();
+            }
             self.narrowing.push((narrowing, shown.to_owned()));
             return Ok(());
         }
@@ -201,7 +205,7 @@ impl Changes {
         let kind = &T::keys()[index].kind;
         let value = parse(kind).ok_or_else(|| format!("{name} must be {kind}, not {shown}"))?;
         if self.values.iter().any(|(other, _)| *other == index) {
-            return Err(format!("{name} is there twice"));
+            return twice();
         }
         self.values.push((index, value));
         Ok(())

@@ -38,7 +38,7 @@ impl Time {
 
     /// `nanoseconds`, rounded to picoseconds; zero if negative.
     pub const fn from_ns(nanoseconds: f64) -> Self {
-        Self((nanoseconds * 1e3) as u64)
+        Self((nanoseconds * 1e3).round() as u64)
     }
 
     /// Returns it in picoseconds.

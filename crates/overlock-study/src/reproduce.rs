@@ -32,7 +32,7 @@ use overlock_bench::measure;
 use overlock_bench::plan::Plan;
 use overlock_bench::registry::select;
 use overlock_bench::stats::median;
-use overlock_bench::workload::{Sample, Workload};
+use overlock_bench::workload::{Extra, Sample, Workload};
 use overlock_bench::world::sim::{Report, Simulated};
 
 pub use judge::{Claim, Line, Verdict};
@@ -258,11 +258,24 @@ fn simulate(job: Job<'_>, options: &Options) -> Result<Run, Failure> {
     .map_err(|failed| failure(failed.error))?;
     let cell = measurement.cells.into_iter().next();
     let cell = cell.expect("a plan of one lock has a cell");
+    finished(&cell.samples).map_err(failure)?;
     Ok(Run {
         case: case.clone(),
         samples: cell.samples,
         reports: cell.reports,
     })
+}
+
+/// Refuses builds that were stopped: how long they would have taken is not known.
+fn finished(samples: &[Sample]) -> Result<(), Error> {
+    let mut stopped = samples.iter();
+    match stopped.find(|sample| sample.extra == Extra::Built { all: false }) {
+        None => Ok(()),
+        Some(sample) => Err(Error::Simulation(format!(
+            "the build was not finished after {:?}",
+            sample.elapsed
+        ))),
+    }
 }
 
 impl Results {
@@ -303,11 +316,12 @@ impl Run {
         [of(least), of(mean), of(most)]
     }
 
-    /// Percentage of the acquisitions on the slow path that went through the queue.
+    /// Percentage of the acquisitions on the slow path that went through the queue; no number if
+    /// there were none.
     fn queued(&self) -> f64 {
         let share = |report: &Report| {
             let (queued, unfair) = report.modes;
-            queued as f64 * 100.0 / (queued + unfair).max(1) as f64
+            queued as f64 * 100.0 / (queued + unfair) as f64
         };
         median(self.reports.iter().map(share))
     }

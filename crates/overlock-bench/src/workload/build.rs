@@ -7,7 +7,7 @@
 //! what counts is how long all of it takes.
 
 use super::random::{Random, zipf};
-use super::{Extra, Sample, Tally, Words, many};
+use super::{Extra, InTime, Sample, Tally, Words, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Either, Pass, Probe};
@@ -167,7 +167,7 @@ impl<L, C: Word> Queue<L, C> {
     }
 }
 
-/// One round. Operations are visits and visits to the queue.
+/// One round. Operations are visits and visits to the queue that ended before the time was up.
 ///
 /// A build that is stopped before it is done says so in its sample.
 ///
@@ -189,13 +189,11 @@ pub fn round<W: World, L: BenchLock>(
             farm,
             probe: Either::new(pass),
             operations: 0,
+            in_time: InTime::default(),
             visits: 0,
         };
         builder.build();
-        (
-            Tally::new(builder.operations, builder.probe),
-            builder.visits,
-        )
+        (Tally::new(builder.in_time.0, builder.probe), builder.visits)
     })?;
     let (outcome, visits) = outcome.split();
     let expected = visits.iter().sum();
@@ -216,6 +214,7 @@ struct Builder<'a, W: World, L> {
     farm: &'a Farm,
     probe: Either,
     operations: u64,
+    in_time: InTime,
     visits: u64,
 }
 
@@ -224,7 +223,7 @@ impl<W: World, L: BenchLock> Builder<'_, W, L> {
     fn build(&mut self) {
         let queue = &self.site.queue;
         let all = self.farm.tasks() as u64;
-        while !self.worker.stopped() && queue.done.get() < all {
+        while self.goes_on() && queue.done.get() < all {
             // Read without the lock, so that idle workers do not delay busy ones.
             if queue.taken.get() >= queue.ready.get() {
                 self.worker.rest();
@@ -237,12 +236,16 @@ impl<W: World, L: BenchLock> Builder<'_, W, L> {
         }
     }
 
+    fn goes_on(&mut self) -> bool {
+        self.in_time.goes_on(self.worker, self.operations)
+    }
+
     /// The visits of a task: the same ones, whichever worker performs it.
     fn perform(&mut self, task: usize) {
         let site = self.site;
         let mut random = Random::new(task as u64);
         for _ in 0..VISITS {
-            if self.worker.stopped() {
+            if !self.goes_on() {
                 return;
             }
             self.worker.work(self.farm.private);

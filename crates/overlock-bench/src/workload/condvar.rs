@@ -14,8 +14,8 @@ pub mod broadcast;
 pub mod ping_pong;
 pub mod queue;
 
-use super::audit::audit;
-use super::{Extra, Sample, Tally};
+use super::audit::{audit, sums};
+use super::{Extra, InTime, Sample, Tally};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, Held};
 use crate::probe::{Either, Pass, Probe};
@@ -57,7 +57,7 @@ pub struct Shape {
     pub item: Work,
 }
 
-/// One round. Each pattern defines its operation.
+/// One round. Each pattern defines its operation. Those count that ended before the time was up.
 ///
 /// # Errors
 ///
@@ -81,6 +81,7 @@ struct Member<'a, W: World> {
     worker: &'a W::Worker,
     probe: Either,
     operations: u64,
+    in_time: InTime,
     /// Times that it found the data in a state that cannot be.
     torn: u64,
 }
@@ -91,8 +92,15 @@ impl<'a, W: World> Member<'a, W> {
             worker,
             probe: Either::new(pass),
             operations: 0,
+            in_time: InTime::default(),
             torn: 0,
         }
+    }
+
+    /// Whether there is time for another operation.
+    #[inline]
+    fn goes_on(&mut self) -> bool {
+        self.in_time.goes_on(self.worker, self.operations)
     }
 
     /// Acquires the lock and waits until there is a reason to go on. The wait that counts is that
@@ -113,19 +121,19 @@ impl<'a, W: World> Member<'a, W> {
         })
     }
 
-    /// Its result: the tally, and how often the data were torn.
-    fn leave(self) -> (Tally, u64) {
-        (Tally::new(self.operations, self.probe), self.torn)
+    /// Its result: the tally, and all operations with how often the data were torn.
+    fn leave(self) -> (Tally, [u64; 2]) {
+        let tally = Tally::new(self.in_time.0, self.probe);
+        (tally, [self.operations, self.torn])
     }
 }
 
 /// Checks a round whose operations left `found` in the data.
-fn judge(outcome: Outcome<(Tally, u64)>, found: u64) -> Result<Sample, Error> {
-    let (outcome, torn) = outcome.split();
-    let sample = Sample::new(outcome, Extra::None);
-    let expected = sample.total();
-    audit(&[(expected, found)], expected, torn.iter().sum())?;
-    Ok(sample)
+fn judge(outcome: Outcome<(Tally, [u64; 2])>, found: u64) -> Result<Sample, Error> {
+    let (outcome, did) = outcome.split();
+    let [expected, torn] = sums(&did);
+    audit(&[(expected, found)], expected, torn)?;
+    Ok(Sample::new(outcome, Extra::None))
 }
 
 #[cfg(test)]
@@ -138,14 +146,17 @@ mod tests {
     fn what_the_threads_tell_is_held_against_the_data() {
         let outcome = |torn| Outcome {
             results: [3, 4]
-                .map(|operations| (Tally::new(operations, Either::new(Pass::Throughput)), torn))
+                .map(|all| {
+                    let tally = Tally::new(all - 1, Either::new(Pass::Throughput));
+                    (tally, [all, torn])
+                })
                 .to_vec(),
             elapsed: Duration::from_millis(1),
             stopped: true,
             cpu: Duration::ZERO,
             switches: 0,
         };
-        assert_eq!(judge(outcome(0), 7).unwrap().operations, [3, 4]);
+        assert_eq!(judge(outcome(0), 7).unwrap().operations, [2, 3]);
         assert!(matches!(
             judge(outcome(0), 6),
             Err(Error::NotExclusive {

@@ -138,11 +138,13 @@ pub fn round<W: World, L: BenchLock>(
             dropped: 0,
         };
         let (mut in_time, mut performed) = (InTime::default(), 0);
+        let mut dropped = 0;
         while in_time.goes_on(worker, performed) {
+            dropped = sender.dropped;
             performed += u64::from(sender.send());
         }
         let tally = Tally::new(in_time.0, sender.probe);
-        (tally, [performed, sender.dropped])
+        (tally, [performed, dropped])
     })?;
     let (outcome, did) = outcome.split();
     let [expected, dropped] = sums(&did);

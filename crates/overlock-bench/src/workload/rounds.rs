@@ -128,8 +128,7 @@ impl Prepared {
                 qdisc(world, workers, steps, pass)
             }
             (Self::Build(farm), Rounds::Exclusive { build, .. }) => {
-                // A lock that has collapsed may take hours for what others do in a second.
-                let stop_after = workers.stop_after * 10 + Duration::from_secs(1);
+                let stop_after = workers.stop_after * W::BUILD_LIMIT + Duration::from_secs(1);
                 let workers = Workers {
                     stop_after,
                     ..*workers

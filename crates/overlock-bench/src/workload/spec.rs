@@ -145,6 +145,7 @@ impl FromStr for Workload {
 mod tests {
     use super::*;
     use overlock_sim::spec::Bases;
+    use proptest::prelude::*;
     use std::fs;
 
     #[test]
@@ -163,6 +164,7 @@ mod tests {
         assert_eq!(of("build:cs=100:ncs=2us"), "build", "these are its own");
         assert_eq!(of("micro:cs=-0:ncs=6.5"), "micro:ncs=6.5ns");
         assert_eq!(of("rw:reads=-0"), "rw:reads=0");
+        assert_eq!(of("micro:cs=128.004"), "micro:cs=128.004ns");
     }
 
     /// Fails where a key is missing in the list, or has the field of another.
@@ -185,6 +187,20 @@ mod tests {
             let read = spec::read(path.to_str().unwrap(), &Bases::none());
             assert_eq!(read, Ok(workload));
             assert_eq!(workload.to_string().parse(), Ok(workload));
+        }
+    }
+
+    proptest! {
+        /// Fails where a name loses a picosecond each time that it is read.
+        #[test]
+        fn names_of_sections_stay(cs in 0_u64..=10_000_000, ncs in 0_u64..=1_000_000_000_000) {
+            let name = format!("micro:cs={cs}ps:ncs={ncs}ps");
+            let workload: Workload = name.parse().unwrap();
+            let set = workload.parameters();
+            assert_eq!(set.cs_ns.map(|ns| (ns * 1e3).round()), Some(cs as f64));
+            assert_eq!(workload.to_string().parse(), Ok(workload));
+            let again: Workload = workload.to_string().parse().unwrap();
+            assert_eq!(again.to_string(), workload.to_string());
         }
     }
 

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -7,7 +8,7 @@ use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, BenchRwLock, CreateError, Held};
 use crate::probe::Pass;
 use crate::world::native::{Native, NativeWorker};
-use crate::world::{Outcome, Word, Work, Workers};
+use crate::world::{Outcome, Word, Work, Worker, Workers};
 
 #[test]
 fn a_lock_caps_its_operations() {
@@ -99,8 +100,102 @@ impl World for Jumpy {
     }
 }
 
+/// A world with one worker, whose time is up after so many tests.
+struct Late {
+    tests: usize,
+}
+
+struct LateWorker(Cell<usize>);
+
+impl Worker for LateWorker {
+    fn index(&self) -> usize {
+        0
+    }
+
+    fn stopped(&self) -> bool {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        left == 0
+    }
+
+    fn work(&self, _: Work) {}
+
+    fn rest(&self) {}
+
+    fn ticks(&self) -> u64 {
+        0
+    }
+}
+
+impl World for Late {
+    type Word = AtomicU64;
+    type Worker = LateWorker;
+
+    fn run<T: Send>(
+        &self,
+        _: &Workers,
+        body: &(dyn Fn(&LateWorker) -> T + Sync),
+    ) -> Result<Outcome<T>, Error> {
+        Ok(Outcome {
+            results: vec![body(&LateWorker(Cell::new(self.tests)))],
+            elapsed: Duration::from_millis(1),
+            stopped: true,
+            cpu: Duration::ZERO,
+            switches: 0,
+        })
+    }
+
+    fn work(&self, _: f64) -> Work {
+        Work::NONE
+    }
+
+    fn measure(&self, _: Work) -> f64 {
+        0.0
+    }
+
+    fn nanoseconds(&self, _: u64) -> f64 {
+        0.0
+    }
+}
+
+/// The operation that has begun when the time is up is done, and does not count.
+#[test]
+fn what_ends_late_does_not_count() {
+    let patterns = ["ping-pong", "broadcast"].map(|pattern| {
+        let condvar: Workload = format!("condvar:pattern={pattern}").parse().unwrap();
+        condvar
+    });
+    for workload in Workload::ALL.into_iter().chain(patterns) {
+        let counted = |tests, pass| {
+            let world = Late { tests };
+            let workers = Workers {
+                lock: "test",
+                threads: 1,
+                pin: false,
+                stop_after: Duration::ZERO,
+            };
+            let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
+            let rounds = rounds::<Late>(workload.family());
+            let sample = prepared.round(&rounds, &world, &workers, pass).unwrap();
+            sample.total()
+        };
+        for pass in [Pass::Throughput, Pass::Latency] {
+            assert_eq!(counted(1, pass), 0, "{workload:?}");
+            assert!(counted(2, pass) > 0, "{workload:?}");
+        }
+    }
+}
+
 /// Does not exclude, but has `EXCLUDES` set.
 struct Broken;
+
+fn rounds<W: World>(family: Family) -> Rounds<W> {
+    match family {
+        Family::Exclusive => Rounds::exclusive::<Broken>(),
+        Family::ReaderWriter => Rounds::reader_writer::<Broken>(),
+        Family::Condvar => Rounds::condvar::<Broken>(),
+    }
+}
 
 impl BenchLock for Broken {
     type Guard<'a> = ();
@@ -185,12 +280,7 @@ fn a_lock_that_does_not_exclude_is_found_out() {
     // In the other patterns of condvar a lost update makes everybody wait for ever, which is
     // noticed as well.
     for workload in Workload::ALL {
-        let rounds = match workload.family() {
-            Family::Exclusive => Rounds::exclusive::<Broken>(),
-            Family::ReaderWriter => Rounds::reader_writer::<Broken>(),
-            Family::Condvar => Rounds::condvar::<Broken>(),
-        };
-        let error = found_out(workload, &rounds);
+        let error = found_out(workload, &rounds(workload.family()));
         assert!(
             matches!(error, Error::NotExclusive { .. } | Error::Torn { .. }),
             "{workload:?}: {error}"

@@ -112,10 +112,13 @@ pub fn length(text: &str) -> Result<f64, Exit> {
     number("--length", text, 1e-3, 1e3, "times the normal length")
 }
 
+/// More threads than any machine has CPUs.
+const MOST_JOBS: usize = 4096;
+
 /// How many simulations run at a time.
 pub fn jobs(text: Option<&str>) -> Result<usize, Exit> {
     match text {
-        Some(text) => whole("--jobs", text, 1, 1024),
+        Some(text) => whole("--jobs", text, 1, MOST_JOBS),
         None => Ok(thread::available_parallelism().map_or(1, |count| count.get())),
     }
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::thread;
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::workload::Workload;
+use overlock_sim::engine;
 use overlock_sim::spec::Bases;
 use overlock_study::sweep::grid::MOST_POINTS;
 use overlock_study::sweep::merge::failures;
@@ -16,11 +16,11 @@ use overlock_study::sweep::{Error, Grid, Key, Line, Load, Point, Shard, Store, s
 
 use super::build;
 use super::machine::{self, MOST_VCPUS};
+use super::reproduce::jobs;
 use super::run::{locks, seconds};
 use crate::exit::Exit;
 use crate::measure::ending;
 use crate::measure::progress::Progress;
-use crate::number::whole;
 
 /// Run many simulations: every combination of machines, hosts, locks, vCPUs, workloads and seeds
 ///
@@ -96,7 +96,7 @@ pub struct Args {
     #[arg(long, value_name = "N/PARTS", default_value = "1/1")]
     shard: String,
 
-    /// Simulations at a time [default: as many as there are CPUs]
+    /// Simulations at a time [default: as many as there are CPUs, or as memory has room for]
     #[arg(long, value_name = "N")]
     jobs: Option<String>,
 
@@ -104,9 +104,6 @@ pub struct Args {
     #[arg(long, short)]
     quiet: bool,
 }
-
-/// More threads than any machine has CPUs.
-const MOST_JOBS: usize = 4096;
 
 struct Choice {
     grid: Grid,
@@ -133,17 +130,23 @@ impl Choice {
         };
         let shard = Shard::from_str(&args.shard)
             .map_err(|error| Exit::usage(format!("--shard {}: {error}", args.shard)))?;
-        let jobs = args.jobs.as_deref();
-        let jobs = jobs.map(|text| whole("--jobs", text, 1, MOST_JOBS));
-        Ok(Self {
-            grid: grid
-                .check()
-                .map_err(|error| Exit::usage(error.to_string()))?,
-            shard,
-            jobs: jobs
-                .transpose()?
-                .unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into)),
-        })
+        let grid = grid
+            .check()
+            .map_err(|error| Exit::usage(error.to_string()))?;
+        let vcpus = grid.points().iter().map(|point| point.vcpus).max();
+        let vcpus = vcpus.unwrap_or(1);
+        let room = (engine::most_stacks() / vcpus).max(1);
+        let jobs = match args.jobs.as_deref() {
+            None => jobs(None)?.min(room),
+            some => jobs(some)?,
+        };
+        if jobs > room {
+            return Err(Exit::usage(format!(
+                "--jobs {jobs}: this machine has room for {room} simulations of {vcpus} vCPUs at a \
+                 time; vm.max_map_count limits it"
+            )));
+        }
+        Ok(Self { grid, shard, jobs })
     }
 }
 

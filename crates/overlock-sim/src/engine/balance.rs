@@ -12,7 +12,9 @@ impl Engine {
     /// Schedules the host's next work on a CPU, with random interval and length around their means.
     pub fn plan_chore(&mut self, cpu: usize) {
         if let Some(chores) = self.host.chores {
-            let mut draw = |mean: Time| mean.scale(-self.random.random_range(1e-9..1.0_f64).ln());
+            // The logarithm of the host's C library would depend on the library and the processor.
+            let mut draw =
+                |mean: Time| mean.scale(-libm::log(self.random.random_range(1e-9..1.0_f64)));
             let (pause, length) = (draw(chores.every), draw(chores.length));
             let length = Some(length);
             self.plan(self.now + pause, Event::Chore { cpu, length });

@@ -310,6 +310,9 @@ pub(crate) fn kick(address: usize) {
 
 /// Wakes all sleepers on the word at `address`, one after the other; each costs a kick.
 pub(crate) fn kick_all(address: usize) {
+    if current().is_none() {
+        return;
+    }
     let sleepers = with(|engine| engine.sleepers_at(address));
     (0..sleepers.max(1)).for_each(|_| kick(address));
 }

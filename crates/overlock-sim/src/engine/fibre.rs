@@ -1,6 +1,7 @@
 //! Fibres: a stack for each vCPU.
 
 use std::cell::RefCell;
+use std::fs;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr;
@@ -8,8 +9,21 @@ use std::ptr;
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use super::Stuck;
+
 /// Enough for every lock and workload, in debug builds too.
 const STACK: usize = 256 * 1024;
+
+/// Mappings that are left to everything else in the process.
+const OTHER_MAPPINGS: usize = 8192;
+
+/// Returns how many vCPUs this process can have at a time, in all simulations together, by the
+/// number of mappings that Linux allows: the stack of each takes two, with its guard.
+pub fn most_stacks() -> usize {
+    let most = fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+    let most = most.and_then(|text| text.trim().parse().ok());
+    most.unwrap_or(65_530_usize).saturating_sub(OTHER_MAPPINGS) / 2
+}
 
 type Fibre<T> = Coroutine<(), (), T>;
 
@@ -30,14 +44,17 @@ pub(super) struct Fibres<T> {
 impl<T> Fibres<T> {
     /// Makes a fibre for each vCPU, not started yet. `body` outlives them all: it is borrowed for
     /// as long as `self` is used.
-    pub fn new(vcpus: usize, body: &impl Fn(usize) -> T) -> Self {
+    pub fn new(vcpus: usize, body: &impl Fn(usize) -> T) -> Result<Self, Stuck> {
         YIELDERS.with_borrow_mut(|yielders| {
             yielders.clear();
             yielders.resize(vcpus, ptr::null());
         });
         STACKS.with_borrow_mut(Vec::clear);
         let fibre = |vcpu| {
-            let stack = DefaultStack::new(STACK).expect("there is address space for another stack");
+            let stack = DefaultStack::new(STACK).map_err(|_| Stuck::Stacks {
+                wanted: vcpus,
+                got: vcpu,
+            })?;
             let addresses = stack.limit().get()..stack.base().get();
             STACKS.with_borrow_mut(|stacks| stacks.push(addresses));
             let main = move |yielder: &Yielder<(), ()>, ()| {
@@ -47,12 +64,13 @@ impl<T> Fibres<T> {
             // SAFETY: beyond the safe constructor, the fibre must not outlive `body`, which `main`
             // borrows. Only `run` resumes it, and holds on to `body`. A fibre that has not ended
             // when `run` returns is leaked, and neither runs nor is unwound ever again.
-            unsafe { Fibre::with_stack_unchecked(stack, main) }
+            Ok(unsafe { Fibre::with_stack_unchecked(stack, main) })
         };
-        Self {
-            fibres: ManuallyDrop::new((0..vcpus).map(fibre).collect()),
+        let fibres = (0..vcpus).map(fibre).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            fibres: ManuallyDrop::new(fibres),
             results: (0..vcpus).map(|_| None).collect(),
-        }
+        })
     }
 
     /// Runs the fibre until it is suspended. Returns whether it has ended.

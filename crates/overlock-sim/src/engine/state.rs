@@ -58,6 +58,7 @@ pub(super) struct Figures {
     accounts: Vec<Account>,
     counts: Counts,
     traffic: Traffic,
+    transitions: Vec<(&'static Diagram, Vec<u64>)>,
 }
 
 impl Engine {
@@ -105,6 +106,7 @@ impl Engine {
             accounts: own.iter().map(|vcpu| vcpu.account_at(self.now)).collect(),
             counts: self.counts,
             traffic: self.cache.traffic(),
+            transitions: self.transitions.clone(),
         }
     }
 
@@ -118,6 +120,7 @@ impl Engine {
             accounts,
             counts,
             traffic,
+            transitions,
         } = self.at_stop.take().unwrap_or_else(|| self.figures());
         Outcome {
             results,
@@ -130,7 +133,7 @@ impl Engine {
             accounts,
             counts,
             traffic,
-            transitions: self.transitions.into_iter().flat_map(counted).collect(),
+            transitions: transitions.into_iter().flat_map(counted).collect(),
             trace: self.trace.unwrap_or_default(),
             events: self.handled,
         }
@@ -259,7 +262,7 @@ impl Engine {
         self.turns(vcpu);
         self.left -= 1;
         self.last_end = self.now;
-        self.stopped |= self.now > self.stop_after;
+        self.stopped |= self.now >= self.stop_after;
         self.mark(vcpu, What::Ends);
         let cpu = self.schedule.cpu(vcpu);
         self.schedule.leave(self.now, cpu);

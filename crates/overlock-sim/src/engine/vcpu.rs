@@ -46,7 +46,7 @@ impl Doing {
     /// Computes for ever as soon as it has a CPU.
     pub const OTHER: Self = Self::Off {
         left: FOR_EVER,
-        with: State::Host,
+        with: State::Work,
     };
 }
 

@@ -162,6 +162,8 @@ fn overrides_are_nanoseconds_or_have_a_unit() {
     assert_eq!(cores("sandy-bridge:clusters=2:cluster=20"), Ok(16));
     let twice = complaint(cores("barcelona:hop=1:hop=2"));
     assert_eq!(twice, "barcelona:hop=1:hop=2: hop is there twice");
+    let twice = complaint(cores("barcelona:cores=8:cores=4"));
+    assert_eq!(twice, "barcelona:cores=8:cores=4: cores is there twice");
 }
 
 #[test]

@@ -5,6 +5,10 @@ use serde::Serialize;
 use super::label::{Place, Quantity};
 use overlock_bench::stats::median;
 
+/// A lead over nothing, and of nothing: that of a factor of a million. Infinite ones would have no
+/// spread.
+const LONGEST: f64 = 13.8;
+
 /// One figure and the published one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
@@ -99,8 +103,12 @@ impl Claim {
     }
 }
 
-/// The median, and the least and the most.
+/// The median, and the least and the most. Without a figure for each seed they are no numbers, so
+/// no bound is kept and no claim holds.
 fn middle(figures: impl Iterator<Item = f64> + Clone) -> (f64, [f64; 2]) {
+    if figures.clone().any(f64::is_nan) {
+        return (f64::NAN, [f64::NAN; 2]);
+    }
     let least = figures.clone().fold(f64::INFINITY, f64::min);
     let most = figures.clone().fold(f64::NEG_INFINITY, f64::max);
     (median(figures), [least, most])
@@ -183,10 +191,11 @@ impl Verdict {
 
     /// Adds a claim that `more` is more than `less`, by more than `margin`, a share.
     pub(super) fn claim(&mut self, what: impl Into<String>, more: f64, less: f64, margin: f64) {
+        let lead = (more / less).ln().clamp(-LONGEST, LONGEST);
         let claim = Claim {
             what: what.into(),
-            lead: (more / less).ln(),
-            spread: [(more / less).ln(); 2],
+            lead,
+            spread: [lead; 2],
             margin: (1.0 + margin).ln(),
             holds: false,
         };

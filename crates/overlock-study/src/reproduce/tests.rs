@@ -118,6 +118,59 @@ fn never_slower_holds_with_each_seed() {
     assert!(!over([0.92, 1.0, 1.2]));
 }
 
+/// Fails where a simulation that is too short supports what it does not show, or where a share of
+/// zero is not less than another.
+#[test]
+fn nothing_over_nothing_supports_no_claim() {
+    let over = |less: [f64; 3], margin: f64| {
+        let seeds = less.map(|less| {
+            let mut verdict = Verdict::default();
+            verdict.claim("more", if less > 0.0 { 1.0 } else { 0.0 }, less, margin);
+            verdict
+        });
+        Verdict::over(&seeds).claims[0].holds
+    };
+    for margin in [-0.07, 0.02] {
+        assert!(over([0.5; 3], margin));
+        assert!(!over([0.0; 3], margin));
+        assert!(!over([0.5, 0.0, 0.5], margin));
+    }
+    let zero = [0.0; 3].map(|less| {
+        let mut verdict = Verdict::default();
+        verdict.claim("less", 20.0, less, 0.0);
+        verdict
+    });
+    assert!(Verdict::over(&zero).claims[0].holds);
+}
+
+/// Fails where a seed without a figure is passed over.
+#[test]
+fn each_seed_needs_a_figure() {
+    let seeds = [100.0, f64::NAN, 101.0].map(|measured| {
+        let mut verdict = Verdict::default();
+        verdict.within(HERE, UNIT.of("figure"), measured, 100.0, 0.25);
+        verdict
+    });
+    assert!(!Verdict::over(&seeds).lines[0].reached);
+}
+
+/// Fails where the time at which a build was stopped is taken for its length.
+#[test]
+fn a_build_that_is_not_finished_is_no_figure() {
+    let builds = [true, false].map(|all| Sample {
+        operations: vec![1],
+        elapsed: Duration::from_secs(3),
+        cpu: Duration::ZERO,
+        switches: 0,
+        waits: None,
+        roles: None,
+        extra: Extra::Built { all },
+    });
+    finished(&builds[..1]).unwrap();
+    let error = finished(&builds).unwrap_err().to_string();
+    assert!(error.ends_with("not finished after 3s"), "{error}");
+}
+
 #[test]
 fn figures_are_medians_over_the_seeds() {
     let seeds = [90.0, 160.0, 110.0].map(|measured| {

@@ -42,8 +42,8 @@ pub struct Standing {
 pub struct Figures {
     /// Operations of all vCPUs a second.
     pub ops_per_sec: f64,
-    /// Jain's index.
-    pub jain: f64,
+    /// Jain's index, if there were operations.
+    pub jain: Option<f64>,
     /// The longest wait.
     pub longest_ns: Option<f64>,
     /// CPU time for a million operations.
@@ -150,7 +150,7 @@ fn figures(lines: &[Line]) -> Option<Figures> {
     };
     Some(Figures {
         ops_per_sec: of(|seed| seed.ops_per_sec),
-        jain: of(|seed| seed.jain),
+        jain: optional(Measured::fairness),
         longest_ns: optional(|seed| seed.waits.as_ref().map(|waits| waits.max_ns)),
         cpu_s_per_mop: optional(|seed| seed.cpu_s_per_mop),
     })

@@ -1,16 +1,20 @@
-//! Files that are not what they should be.
+//! Why a sweep ends without results.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file of results cannot be used.
+use overlock_bench::error::Error as Failure;
+
+/// Why a file of results cannot be used, or a sweep cannot go on.
 #[derive(Debug)]
 pub enum Error {
     /// Reading or writing it failed.
     Io(PathBuf, io::Error),
     /// It is not what it has to be, and why.
     Refused(PathBuf, String),
+    /// This machine cannot run a simulation, which is no result.
+    Machine(Failure),
 }
 
 impl Error {
@@ -31,6 +35,7 @@ impl fmt::Display for Error {
         match self {
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Refused(path, why) => write!(f, "{}: {why}", path.display()),
+            Self::Machine(failure) => failure.fmt(f),
         }
     }
 }

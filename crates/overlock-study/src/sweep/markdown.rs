@@ -210,7 +210,9 @@ fn fields_of(cell: &Cell, locks: &[&str], first: &str) -> Vec<String> {
         Some(standing) => factor(standing.of_best),
     }));
     let own = cell.lock(first).and_then(|standing| standing.figures);
-    fields.push(optional(own, |own| format!("{:.3}", own.jain)));
+    fields.push(optional(own.and_then(|own| own.jain), |jain| {
+        format!("{jain:.3}")
+    }));
     fields.push(optional(own.and_then(|own| own.longest_ns), time));
     fields.push(optional(own.and_then(|own| own.cpu_s_per_mop), significant));
     fields

@@ -75,6 +75,13 @@ pub struct Measured {
     pub simulation: Summary,
 }
 
+impl Measured {
+    /// Jain's index, if there were operations: none at all are not even.
+    pub fn fairness(&self) -> Option<f64> {
+        (self.total > 0).then_some(self.jain)
+    }
+}
+
 /// Simulates a point for so long. The same point brings the same, whatever else this program does.
 ///
 /// # Errors

@@ -39,7 +39,8 @@ pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Line]) -> V
 ///
 /// # Errors
 ///
-/// If a result cannot be written; the simulations that run then are dropped.
+/// If a result cannot be written, or this machine has no room for a simulation. The simulations
+/// that run then are dropped.
 pub fn run(
     points: &[Point<'_>],
     jobs: usize,
@@ -56,8 +57,9 @@ pub fn run(
     pool::each(waiting, jobs, simulate, |results| {
         let mut lines = Vec::new();
         for (point, result) in results {
-            let Some(outcome) = outcome(result) else {
-                continue;
+            let outcome = match outcome(result).inspect_err(|_| interrupt.raise())? {
+                Some(outcome) => outcome,
+                None => continue,
             };
             let key = point.key();
             let line = Line::new(Record { key, outcome });
@@ -71,14 +73,19 @@ pub fn run(
 }
 
 /// The result of a simulation, unless it was interrupted.
-fn outcome(result: thread::Result<Result<Measured, Failure>>) -> Option<Outcome> {
+///
+/// # Errors
+///
+/// A failure that says nothing about the lock, but something about this machine.
+fn outcome(result: thread::Result<Result<Measured, Failure>>) -> Result<Option<Outcome>, Error> {
     let error = match result {
-        Ok(Ok(measured)) => return Some(Outcome::Measured(Box::new(measured))),
-        Ok(Err(Failure::Interrupted)) => return None,
+        Ok(Ok(measured)) => return Ok(Some(Outcome::Measured(Box::new(measured)))),
+        Ok(Err(Failure::Interrupted)) => return Ok(None),
+        Ok(Err(failure @ Failure::Spawn { .. })) => return Err(Error::Machine(failure)),
         Ok(Err(failure)) => failure.to_string(),
         Err(panic) => format!("panicked: {}", message(panic.as_ref())),
     };
-    Some(Outcome::Failed { error })
+    Ok(Some(Outcome::Failed { error }))
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

@@ -22,7 +22,7 @@ pub struct Summary<'a> {
     pub mean: f64,
     /// The cell in which it has the smallest share of the best, and that share.
     pub worst: (&'a Cell, f64),
-    /// The smallest index of fairness, if it has not failed everywhere.
+    /// The smallest index of fairness, if it has operations anywhere.
     pub least_jain: Option<(&'a Cell, f64)>,
     /// The longest wait.
     pub longest_ns: Option<(&'a Cell, f64)>,
@@ -74,7 +74,7 @@ pub fn summary<'a>(cells: &'a [Cell], lock: &'a str) -> Option<Summary<'a>> {
         level: shares().filter(|(_, share)| *share >= LEVEL).count(),
         mean: (logarithms / mine.len() as f64).exp(),
         worst: least(shares())?,
-        least_jain: least(figures().map(|(cell, figures)| (cell, figures.jain))),
+        least_jain: least(figures().filter_map(|(cell, figures)| Some((cell, figures.jain?)))),
         longest_ns: figures()
             .filter_map(|(cell, figures)| Some((cell, figures.longest_ns?)))
             .max_by(|a, b| a.1.total_cmp(&b.1)),

@@ -49,7 +49,7 @@ impl Figure {
     fn of(self, cell: &Cell, figures: &Figures, of_best: f64) -> Option<f64> {
         match self {
             Self::Operations => Some(of_best),
-            Self::Jain => Some(figures.jain),
+            Self::Jain => figures.jain,
             Self::Longest => figures.longest_ns.filter(|longest| *longest > 0.0),
             Self::Cpu => Some(figures.cpu_s_per_mop? / least_cpu(cell)?),
         }

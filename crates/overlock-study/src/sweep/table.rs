@@ -50,8 +50,7 @@ const OPERATIONS: &[Column<Row>] = &[
 
 const WAITS: &[Column<Row>] = &[
     Column("Jain", |row| {
-        let jain = |m: &Measured| (m.total > 0).then_some(m.jain);
-        row.optional(jain, |jain| format!("{jain:.3}"))
+        row.optional(Measured::fairness, |jain| format!("{jain:.3}"))
     }),
     Column("CPU s/Mop", |row| {
         row.optional(|m| m.cpu_s_per_mop, significant)

@@ -306,6 +306,42 @@ fn failures_do_not_stop_the_others_and_are_kept() {
     );
 }
 
+/// A machine without room for a simulation says nothing about the lock.
+#[test]
+fn what_this_machine_lacks_is_no_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = grid(&[4], 2);
+    let path = dir.path().join("file");
+    let (mut store, _) = Store::open(&path, &build(), &grid).unwrap();
+    let lacks = |point: &Point<'_>| {
+        if point.seed == 1 {
+            return quick(point);
+        }
+        Err(Failure::Spawn {
+            wanted: 4,
+            got: 3,
+            why: "no room".to_owned(),
+        })
+    };
+    let points = grid.points();
+    let interrupt = Interrupt::default();
+    let ended = run(
+        &points,
+        1,
+        &mut store,
+        &interrupt,
+        lacks,
+        &mut |_: usize, _: &Key| {},
+    );
+    assert!(ended.unwrap_err().to_string().contains("3 of 4 threads"));
+    drop(store);
+    let kept = part(&path).lines;
+    assert!(kept.len() < points.len() && merge::failures(&kept).count() == 0);
+    sweep(&path, &grid, Shard::WHOLE);
+    let merged = merge([part(&path)]).unwrap().unwrap();
+    assert_eq!(bytes(&merged), whole(&dir, &grid));
+}
+
 #[test]
 fn an_interrupted_sweep_keeps_what_is_done() {
     let dir = tempfile::tempdir().unwrap();

@@ -106,7 +106,7 @@ pub(super) fn drive<W: World, V: BenchCondvar>(
     let stage: Stage<V, W::Word> = Stage::new()?;
     let outcome = world.run(workers, &|worker| {
         let mut member = Member::<W>::new(worker, pass);
-        while !worker.stopped() {
+        while member.goes_on() {
             if worker.index() == 0 {
                 stage.speak(&mut member, item, workers.threads - 1);
             } else {

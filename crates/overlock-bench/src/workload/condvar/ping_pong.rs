@@ -95,7 +95,7 @@ pub(super) fn drive<W: World, V: BenchCondvar>(
         let mut member = Member::<W>::new(worker, pass);
         let place = (worker.index() / 2).min(rings.len() - 1);
         let (ring, seat) = (&rings[place], worker.index() - place * 2);
-        while !worker.stopped() {
+        while member.goes_on() {
             ring.pass(&mut member, seat);
         }
         ring.close();

@@ -108,7 +108,7 @@ pub(super) fn drive<W: World, V: BenchCondvar>(
     let outcome = world.run(workers, &|worker| {
         let mut member = Member::<W>::new(worker, pass);
         let puts = worker.index().is_multiple_of(2);
-        while !worker.stopped() {
+        while member.goes_on() {
             if puts {
                 queue.put(&mut member, item);
             }

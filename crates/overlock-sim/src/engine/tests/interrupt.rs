@@ -5,6 +5,8 @@ use std::rc::Rc;
 use super::*;
 use crate::trace::What;
 
+use overlock_core::diagram::Diagram;
+
 /// Runs bodies until the caller interrupts at its `checks`th check; they end then if `ends`.
 /// Returns when the last one ended, and the number of bodies whose stack or result still exists.
 fn interrupted(checks: u32, vcpus: usize, step: Time, ends: bool) -> (Time, usize) {
@@ -52,6 +54,44 @@ fn interrupted_bodies_end() {
 fn bodies_that_do_not_end_are_abandoned() {
     let (end, left) = interrupted(3, 2, Time::us(50), false);
     assert_eq!((end, left), (Time::ZERO, 2));
+}
+
+/// Fails where a vCPU may be told to stop in a simulation that was not stopped.
+#[test]
+fn what_is_told_to_stop_has_been_stopped() {
+    let machine = machine(1, 1);
+    for stop_after in [100_000, 101_100, 101_102, 101_103, 200_000].map(Time::ns) {
+        let mut setup = setup(&machine, &HOST, 1);
+        setup.stop_after = stop_after;
+        let body = |_| {
+            work(Time::us(100));
+            stopped()
+        };
+        let outcome = run(&setup, body, || true).unwrap();
+        assert_eq!(outcome.results, [outcome.stopped], "{stop_after}");
+    }
+}
+
+static TURNS: Diagram = Diagram {
+    name: "turns",
+    transitions: &["a turn"],
+};
+
+/// Fails where transitions after the stop count.
+#[test]
+fn transitions_end_at_the_stop() {
+    let machine = machine(1, 1);
+    let mut setup = setup(&machine, &HOST, 1);
+    setup.stop_after = Time::us(35);
+    let body = |_| {
+        for _ in 0..9 {
+            work(Time::us(10));
+            let diagram = &TURNS;
+            transition(Transition { diagram, index: 0 });
+        }
+    };
+    let outcome = run(&setup, body, || true).unwrap();
+    assert_eq!(outcome.transition("turns", "a turn"), 3);
 }
 
 /// Two vCPUs share a CPU, and work three times as long as they may. Fails where the figures go on

@@ -256,4 +256,12 @@ fn siblings_compute_slowly() {
     assert_eq!(elapsed(&machine(2, 1)), Time::ns(101_100));
     // The first one begins alone.
     assert_eq!(elapsed(&machine(1, 2)), Time::ns(201_100));
+    // One of another guest computes, too.
+    let machine = machine(1, 2);
+    let beside = |others| {
+        let mut setup = setup(&machine, &HOST, 1);
+        setup.others = others;
+        run(&setup, body, || true).unwrap().elapsed
+    };
+    assert_eq!([0, 1].map(beside), [101_100, 201_100].map(Time::ns));
 }

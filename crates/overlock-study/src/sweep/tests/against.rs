@@ -29,6 +29,7 @@ fn merged() -> Merged {
             false => Outcome::Measured(Box::new(Measured {
                 // The median of two seeds is between them.
                 ops_per_sec: ops + point.seed as f64 * 2.0 - 3.0,
+                total: ops as u64,
                 jain: 0.5,
                 cpu_s_per_mop: Some(1e6 / ops),
                 ..nothing()
@@ -44,6 +45,21 @@ fn merged() -> Merged {
         missing: Vec::new(),
         duplicates: 0,
     }
+}
+
+/// Fails where a lock that did nothing is perfectly fair.
+#[test]
+fn no_operations_have_no_fairness() {
+    let mut merged = merged();
+    for line in &mut merged.lines {
+        if let Outcome::Measured(measured) = &mut line.record.outcome {
+            (measured.total, measured.jain) = (0, 1.0);
+        }
+    }
+    let cells = cells(&merged);
+    let summary = summary(&cells, "ticket").unwrap();
+    assert!(summary.least_jain.is_none());
+    assert!(!markdown::render(&merged).contains("1.000"));
 }
 
 #[test]
