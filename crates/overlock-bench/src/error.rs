@@ -1,5 +1,6 @@
 //! Errors of a run.
 
+use std::any::Any;
 use std::fmt;
 
 use crate::lock::CreateError;
@@ -34,8 +35,22 @@ pub enum Error {
     },
     /// A simulation did not end.
     Simulation(String),
+    /// A thread panicked, with this message.
+    Panicked(String),
     /// Ctrl-C.
     Interrupted,
+}
+
+impl Error {
+    /// Of a panic.
+    pub fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => *text,
+            (_, Some(text)) => text.as_str(),
+            _ => "for no known reason",
+        };
+        Self::Panicked(text.to_owned())
+    }
 }
 
 impl From<CreateError> for Error {
@@ -67,6 +82,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::Simulation(why) => write!(f, "did not end: {why}"),
+            Self::Panicked(why) => write!(f, "panicked: {why}"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -44,7 +44,13 @@ pub use overlock_register::{Registration, register};
 
 /// Locks that stay fast when there are more threads than CPUs
 #[derive(Debug, Parser)]
-#[command(name = "overlock", version, arg_required_else_help = true, after_help = usage::note())]
+#[command(
+    name = "overlock",
+    version,
+    long_version = usage::version(),
+    arg_required_else_help = true,
+    after_help = usage::note()
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -1,5 +1,7 @@
 //! Command lines that cannot be read.
 
+use std::sync::LazyLock;
+
 use clap::Command;
 use clap::error::ContextKind;
 use clap::error::ErrorKind::{
@@ -20,6 +22,23 @@ pub const ABSENT: &[&str] = &[
     #[cfg(not(feature = "vm"))]
     "vm",
 ];
+
+/// The version with the build, as files of `overlock sim sweep` have it.
+pub fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let changes = match env!("OVERLOCK_CHANGES") {
+            "" => String::new(),
+            changes => format!(", changes {changes}"),
+        };
+        format!(
+            "{} (commit {}{changes}, profile {})",
+            env!("CARGO_PKG_VERSION"),
+            env!("OVERLOCK_COMMIT"),
+            env!("OVERLOCK_PROFILE"),
+        )
+    });
+    &VERSION
+}
 
 /// The note below the help of a build that leaves subcommands out.
 pub fn note() -> Option<&'static str> {

@@ -326,5 +326,34 @@ fn what_is_wrong_is_named_with_what_is_valid() {
         "--machines",
         &file,
     ];
-    options(&sweep, &["here.toml:1: unknown machine 'this-machine'"]);
+    options(
+        &sweep,
+        &[
+            "here.toml:1: unknown machine 'this-machine'",
+            "sim --show this-machine",
+        ],
+    );
+}
+
+/// Fails where a measurement cannot be kept, or has another cost than was measured.
+#[test]
+fn a_measured_machine_can_be_kept() {
+    let shown = overlock()
+        .args(["sim", "--show", "this-machine:locked=9"])
+        .output()
+        .unwrap();
+    assert!(shown.status.success(), "{shown:?}");
+    let text = String::from_utf8(shown.stdout).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "kept.toml", &text);
+    let machine: Machine = spec::read(&file, &spec::Bases::none()).unwrap();
+    assert_eq!(
+        (machine.sockets, machine.costs.locked),
+        (1, overlock_sim::Time::ns(9))
+    );
+    assert_eq!(
+        spec::toml(&machine).lines().skip(3).count(),
+        text.lines().skip(3).count()
+    );
+    assert!(machine.name.contains(":sockets=1:"), "{}", machine.name);
 }

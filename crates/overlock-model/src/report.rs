@@ -1,7 +1,9 @@
 //! The findings of a run, for people and for programs.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
 use overlock_core::diagram::HasDiagram;
@@ -158,6 +160,18 @@ fn shortened(trace: &[String]) -> Vec<String> {
     steps
 }
 
+/// What runs these checks: a program of their own, or a subcommand of one that may have more locks.
+fn program() -> String {
+    let mut args = env::args_os();
+    let path = args.next().map(PathBuf::from);
+    let name = path.as_deref().and_then(Path::file_name);
+    let name = name.map_or("overlock-model".into(), |name| name.to_string_lossy());
+    match args.next() {
+        Some(subcommand) if subcommand == "model" => format!("{name} model"),
+        _ => name.into_owned(),
+    }
+}
+
 impl Row {
     fn new(lock: &Lock, outcomes: &[&Outcome], whole: bool, options: &str) -> Self {
         let mut engines = BTreeMap::<Engine, Sum>::new();
@@ -183,7 +197,8 @@ impl Row {
                     }
                     let _ = write!(
                         text,
-                        "\n  to see it again: overlock-model --locks {} --scenarios {} --engines {}{options}",
+                        "\n  to see it again: {} --locks {} --scenarios {} --engines {}{options}",
+                        program(),
                         lock.name,
                         outcome.scenario,
                         outcome.engine.name()
@@ -332,7 +347,10 @@ mod tests {
         };
         let text = Report::new(effort, seed, vec![outcome], false).text();
         let (_, command) = text
-            .split_once("to see it again: overlock-model --locks mutex --scenarios two ")
+            .split_once(&format!(
+                "to see it again: {} --locks mutex --scenarios two ",
+                program()
+            ))
             .expect("a command");
         command.trim_end().to_owned()
     }

@@ -203,7 +203,13 @@ impl Changes {
             return Err(unknown::<T>(name));
         };
         let kind = &T::keys()[index].kind;
-        let value = parse(kind).ok_or_else(|| format!("{name} must be {kind}, not {shown}"))?;
+        let value = parse(kind).ok_or_else(|| match kind {
+            Kind::Time(..) if kind.parse(shown, true).is_some() => {
+                format!("{name} needs a unit, as in \"{shown}ns\"")
+            }
+            _ if shown.is_empty() => format!("{name} must be {kind}"),
+            _ => format!("{name} must be {kind}, not {shown}"),
+        })?;
         if self.values.iter().any(|(other, _)| *other == index) {
             return twice();
         }
@@ -299,18 +305,19 @@ fn unknown<T: Spec>(name: &str) -> String {
     let names: Vec<&str> = keys.chain(T::NARROWING.iter().copied()).collect();
     let meant = meant(name, &names);
     format!(
-        "unknown key '{name}'{meant} The keys of a {} are {}",
+        "unknown key '{name}'{meant} keys of a {} are {}",
         T::WHAT,
         names.join(", ")
     )
 }
 
-/// The question whether a name means one of `names` that is like it, or nothing but a semicolon.
+/// The question whether a name means one of `names` that is like it, if there is one, and the
+/// article of what follows.
 pub fn meant(name: &str, names: &[&str]) -> String {
     let near = |other: &&&str| strsim::jaro_winkler(name, other);
     let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
     match nearest {
-        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'?"),
-        _ => ";".to_owned(),
+        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'? The"),
+        _ => "; the".to_owned(),
     }
 }

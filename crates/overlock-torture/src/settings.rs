@@ -1,6 +1,8 @@
 //! The settings of a run.
 
+use std::env;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -69,7 +71,8 @@ impl Settings {
         let default = Self::default();
         let seconds = length.as_secs_f64().ceil().max(1.0);
         let mut text = format!(
-            "overlock torture {option} {lock} --seed {} --threads {threads} --seconds {seconds}",
+            "{} torture {option} {lock} --seed {} --threads {threads} --seconds {seconds}",
+            program(),
             self.seed
         );
         let mut say = |name: &str, mine: u128, usual: u128| {
@@ -97,6 +100,15 @@ impl Settings {
     }
 }
 
+/// The name of this program, which may have locks of its own.
+fn program() -> String {
+    let path = env::args_os().next().map(PathBuf::from);
+    let name = path.as_deref().and_then(Path::file_name);
+    name.map_or("overlock".into(), |name| {
+        name.to_string_lossy().into_owned()
+    })
+}
+
 fn seconds<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(time.as_secs_f64())
 }
@@ -118,7 +130,10 @@ mod tests {
         let length = Duration::from_millis(1500);
         assert_eq!(
             settings.replay("--locks", "mutex", 16, length),
-            "overlock torture --locks mutex --seed 7 --threads 16 --seconds 2"
+            format!(
+                "{} torture --locks mutex --seed 7 --threads 16 --seconds 2",
+                program()
+            )
         );
         settings.reads = 10;
         settings.stutter = Duration::ZERO;
@@ -127,8 +142,11 @@ mod tests {
         settings.boost = false;
         assert_eq!(
             settings.replay("--inject", "starving", 4, length),
-            "overlock torture --inject starving --seed 7 --threads 4 --seconds 2 --reads 10 --stutter 0 \
-             --patience 0.5 --no-signals --no-boost"
+            format!(
+                "{} torture --inject starving --seed 7 --threads 4 --seconds 2 --reads 10 \
+                 --stutter 0 --patience 0.5 --no-signals --no-boost",
+                program()
+            )
         );
     }
 }

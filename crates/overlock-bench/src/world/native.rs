@@ -2,7 +2,6 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 use std::thread;
@@ -238,10 +237,11 @@ impl World for Native {
                 (self.stuck)(workers, running.load(Ordering::Relaxed));
             }
 
-            let done: Vec<Done<T>> = handles
-                .into_iter()
-                .filter_map(|handle| handle.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                .collect();
+            let done = handles.into_iter().filter_map(|handle| {
+                let joined = handle.join().map_err(|panic| Error::panicked(&*panic));
+                joined.transpose()
+            });
+            let done = done.collect::<Result<Vec<Done<T>>, Error>>()?;
             if self.interrupt.is_raised() {
                 return Err(Error::Interrupted);
             }
@@ -352,6 +352,13 @@ mod tests {
             outcome.elapsed >= Duration::from_millis(5)
                 && outcome.elapsed < Duration::from_secs(30)
         );
+    }
+
+    #[test]
+    fn a_panic_is_an_error_of_the_lock() {
+        let panics = |worker: &NativeWorker| assert!(worker.index() != 1, "one too many");
+        let ended = native().run(&workers(3, false, Duration::from_secs(60)), &panics);
+        assert_eq!(ended.unwrap_err().to_string(), "panicked: one too many");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -235,7 +236,9 @@ impl World for Simulated {
         };
         let member = |index| body(&SimulatedWorker { index });
         let go_on = || !self.interrupt.is_raised();
-        let mut outcome = engine::run(&setup, member, go_on).map_err(|stuck| match stuck {
+        let ended = catch_unwind(AssertUnwindSafe(|| engine::run(&setup, member, go_on)));
+        let ended = ended.map_err(|panic| Error::panicked(&*panic))?;
+        let mut outcome = ended.map_err(|stuck| match stuck {
             Stuck::Interrupted => Error::Interrupted,
             Stuck::Stacks { wanted, got } => Error::Spawn {
                 wanted,

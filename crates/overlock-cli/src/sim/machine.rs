@@ -98,7 +98,20 @@ pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Exit> {
 /// A machine, a host or a workload as a file in TOML.
 pub fn show(text: &str) -> Result<String, Exit> {
     let name = text.split(':').next().unwrap_or_default();
-    let shown = if Machine::preset(name).is_some() {
+    let shown = if name == here::NAME {
+        let (measured, _) = here::measure(Shown::probe().allowed());
+        let bases = Bases {
+            names: &[here::NAME],
+            find: &|name| (name == here::NAME).then(|| measured.clone()),
+        };
+        spec::read(text, &bases).map(|mut machine: Machine| {
+            // Any preset can be the base, since all keys are there. A measurement is never the
+            // same again.
+            let about = machine.about().to_owned();
+            machine.rename(PRESETS[0].name().to_owned(), about);
+            spec::toml(&machine)
+        })
+    } else if Machine::preset(name).is_some() {
         Machine::named(text).map(|machine| spec::toml(&machine))
     } else if Host::preset(name).is_some() {
         Host::named(text).map(|host| spec::toml(&host))
@@ -108,6 +121,7 @@ pub fn show(text: &str) -> Result<String, Exit> {
         let machines = PRESETS.iter().map(Spec::name);
         let hosts = Host::PRESETS.iter().map(Spec::name);
         let workloads = Workload::ALL.iter().map(Workload::name);
+        let machines = machines.chain([here::NAME]);
         let names: Vec<&str> = machines.chain(hosts).chain(workloads).collect();
         return Err(Exit::usage(format!(
             "--show {name}: unknown machine, host or workload; they are {}",

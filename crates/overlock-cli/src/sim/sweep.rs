@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::workload::Workload;
+use overlock_bench::world::here;
 use overlock_sim::engine;
-use overlock_sim::spec::Bases;
+use overlock_sim::spec::{Bases, Spec};
 use overlock_study::sweep::grid::MOST_POINTS;
 use overlock_study::sweep::merge::failures;
 use overlock_study::sweep::run::{left, run as simulated};
@@ -118,9 +119,8 @@ impl Choice {
         // clap sees to it that no list is empty.
         let locks = locks(&workloads[0], &args.locks)?;
         let grid = Grid {
-            // No `this-machine`: what it is differs from one measurement to the next.
-            machines: all(&args.machines, |text| machine::read(text, &Bases::none()))?,
-            hosts: all(&args.hosts, |text| machine::read(text, &Bases::none()))?,
+            machines: all(&args.machines, fixed)?,
+            hosts: all(&args.hosts, fixed)?,
             others: vcpus("--others", &args.others, 0)?.collect(),
             workloads,
             vcpus: loads(&args.vcpus)?,
@@ -148,6 +148,18 @@ impl Choice {
         }
         Ok(Self { grid, shard, jobs })
     }
+}
+
+/// A machine or a host that is the same tomorrow.
+fn fixed<T: Spec>(text: &str) -> Result<T, Exit> {
+    machine::read(text, &Bases::none()).map_err(|refused| match refused {
+        Exit::Usage(why) if why.contains(here::NAME) => Exit::Usage(format!(
+            "{why}. Each measurement of {name} differs; a sweep can use a file that keeps one: \
+             overlock sim --show {name} > FILE.toml",
+            name = here::NAME
+        )),
+        other => other,
+    })
 }
 
 /// Parses each word by `what`.
@@ -249,6 +261,10 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return Err(Exit::Interrupted);
     }
     done.extend(ended);
+    if !args.quiet {
+        let file = args.out.display();
+        tell!("overlock: all are done; `overlock sim merge {file}` shows them");
+    }
     verdict(&done)
 }
 

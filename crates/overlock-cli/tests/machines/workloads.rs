@@ -62,7 +62,7 @@ fn what_is_wrong_with_a_workload_is_named_with_its_line() {
     );
     bad(
         "base = \"micro\"\ncs = 5",
-        &["bad.toml:2: cs must be a time from 0ns to 1s, not 5"],
+        &["bad.toml:2: cs needs a unit, as in \"5ns\""],
     );
     bad("cs = \"5ns\"", &["bad.toml: base is missing", "condvar"]);
     let refused = |args: &[&str], says: &[&str]| {

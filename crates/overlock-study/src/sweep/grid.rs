@@ -124,7 +124,7 @@ impl fmt::Display for BadGrid {
                 f,
                 "{vcpus} vCPUs on {machine} are more than the simulator has room for: 1 to {MOST_VCPUS}"
             ),
-            Self::Unknown(name) => write!(f, "unknown name '{name}'"),
+            Self::Unknown(name) => write!(f, "this program does not know '{name}'"),
         }
     }
 }

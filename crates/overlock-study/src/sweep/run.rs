@@ -1,6 +1,5 @@
 //! All simulations that are left to do, on several threads.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::thread;
@@ -83,15 +82,7 @@ fn outcome(result: thread::Result<Result<Measured, Failure>>) -> Result<Option<O
         Ok(Err(Failure::Interrupted)) => return Ok(None),
         Ok(Err(failure @ Failure::Spawn { .. })) => return Err(Error::Machine(failure)),
         Ok(Err(failure)) => failure.to_string(),
-        Err(panic) => format!("panicked: {}", message(panic.as_ref())),
+        Err(panic) => Failure::panicked(&*panic).to_string(),
     };
     Ok(Some(Outcome::Failed { error }))
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => text,
-        (_, Some(text)) => text,
-        _ => "for no known reason",
-    }
 }

@@ -24,7 +24,10 @@ pub(super) fn unseal(line: &str, build: Option<&Build>) -> Result<String, String
         .strip_suffix(END)
         .and_then(|line| line.rsplit_once(FIELD));
     let Some((open, digits)) = sealed else {
-        return Err("is damaged: it has no checksum".to_owned());
+        return Err(match line.ends_with('\r') {
+            true => "is damaged: something has given it the line ends of DOS".to_owned(),
+            false => "is damaged: it has no checksum".to_owned(),
+        });
     };
     let object = format!("{open}}}");
     let expected = format!("{:08x}", checksum(&object, build));

@@ -172,7 +172,7 @@ fn first(line: &str) -> Result<(Build, Grid), String> {
     let object = unseal(line, None).map_err(|why| format!("line 1 {why}"))?;
     let header: Header = serde_json::from_str(&object).map_err(damaged)?;
     let grid = header.grid.grid();
-    let grid = grid.map_err(|error| format!("line 1 is damaged: {error}"))?;
+    let grid = grid.map_err(|error| format!("line 1 is of no grid: {error}"))?;
     Ok((header.build, grid))
 }
 

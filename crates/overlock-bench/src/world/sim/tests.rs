@@ -75,6 +75,23 @@ fn what_ends_after_the_round_does_not_count() {
 }
 
 #[test]
+fn a_panic_is_an_error_of_the_lock() {
+    let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
+    let world = Simulated::new(machine, Host::KVM, 1, Arc::default());
+    let workers = |threads| Workers {
+        lock: "test",
+        threads,
+        pin: false,
+        stop_after: Duration::from_millis(1),
+    };
+    let body = |worker: &SimulatedWorker| assert!(worker.index() != 1, "one too many");
+    let ended = world.run(&workers(3), &body);
+    assert_eq!(ended.unwrap_err().to_string(), "panicked: one too many");
+    // The next one is not disturbed.
+    assert!(world.run(&workers(1), &body).is_ok());
+}
+
+#[test]
 fn other_locks_have_no_modes() {
     assert_eq!(round("ticket").0.modes, (0, 0));
 }

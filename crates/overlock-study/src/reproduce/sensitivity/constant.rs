@@ -36,7 +36,7 @@ impl Constant {
             .ok_or_else(|| {
                 let names: Vec<&str> = Self::all().map(Self::name).collect();
                 let (meant, names) = (spec::meant(name, &names), names.join(", "));
-                format!("unknown constant '{name}'{meant} The constants are {names}")
+                format!("unknown constant '{name}'{meant} constants are {names}")
             })
     }
 

@@ -29,9 +29,10 @@ fn other_files_are_refused_and_left_alone() {
     let name = header(r#""kvm""#, r#""xen""#);
     check(
         &format!("{name}\n"),
-        "line 1 is damaged: unknown name 'xen'",
+        "line 1 is of no grid: this program does not know 'xen'",
     );
     check(&format!("{first}\n\n{rest}"), "line 2 is damaged");
+    check(&whole.replace('\n', "\r\n"), "the line ends of DOS");
     check(&(whole.clone() + "{}\n"), "is damaged: it has no checksum");
     let line = rest.lines().next().unwrap();
     let object = unseal(line, Some(&build())).unwrap();
