@@ -79,8 +79,13 @@ impl Machine {
     pub fn simulated(machine: &overlock_sim::machine::Machine, host: &Host) -> Self {
         let cpus = machine.cpus();
         let whole = overlock_sim::machine::Machine::named(&machine.name);
+        // The description of a file says nothing of the keys that it changes.
+        let keys = match machine.name.contains(':') && !machine.about.contains(", with ") {
+            true => format!(" ({})", machine.name),
+            false => String::new(),
+        };
         Self {
-            cpu: format!("simulated {}", machine.about),
+            cpu: format!("simulated {}{keys}", machine.about),
             cpus_online: whole.map_or(cpus, |whole| whole.cpus()),
             cpus_allowed: cpus,
             cpu_quota: None,

@@ -160,7 +160,7 @@ fn shortened(trace: &[String]) -> Vec<String> {
     steps
 }
 
-/// What runs these checks: a program of their own, or a subcommand of one that may have more locks.
+/// The program that runs these checks: one of their own, or one that may have more locks.
 fn program() -> String {
     let mut args = env::args_os();
     let path = args.next().map(PathBuf::from);
