@@ -420,6 +420,13 @@ fn a_panic_ends_the_simulation() {
     assert!(simulate(&machine(1, 1), &HOST, 2, |_| ()).is_ok());
 }
 
+/// Fails where a platform without a simulation panics: locks are made and dropped there.
+#[test]
+fn outside_of_a_simulation_nobody_is_woken() {
+    kick(0x1000);
+    kick_all(0x1000);
+}
+
 /// Two vCPUs run on the threads of one core, and the other core has become idle: one of the two
 /// moves there at the next balancing, and from then on both compute at full speed. Fails where only
 /// queues are balanced.
