@@ -189,11 +189,12 @@ OVL_PRIVATE_ASSERT(sizeof(ovl_cond_t) == 8);
 
 /* The library's functions, by names that are not inlined. */
 int ovl_private_lock(ovl_mutex_t *mutex) __asm__("ovl_mutex_lock");
+int ovl_private_trylock(ovl_mutex_t *mutex) __asm__("ovl_mutex_trylock");
 int ovl_private_timedlock(ovl_mutex_t *mutex, const struct timespec *deadline) __asm__("ovl_mutex_timedlock");
 
 OVL_PRIVATE_INLINE int ovl_private_take(ovl_mutex_t *mutex) {
     uint8_t ovl_free = 0;
-    /* The first byte of the state says whether the mutex is held; the others are about waiters. */
+    /* The first byte of the state: bit 0 says whether the mutex is held. With other bits, which tell of waiters, the library knows what to do. */
     return __builtin_expect(__atomic_compare_exchange_n((uint8_t *)&mutex->ovl_state, &ovl_free, (uint8_t)1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1);
 }
 
@@ -202,7 +203,7 @@ OVL_PRIVATE_INLINE int ovl_mutex_lock(ovl_mutex_t *mutex) {
 }
 
 OVL_PRIVATE_INLINE int ovl_mutex_trylock(ovl_mutex_t *mutex) {
-    return ovl_private_take(mutex) ? 0 : EBUSY;
+    return ovl_private_take(mutex) ? 0 : ovl_private_trylock(mutex);
 }
 
 OVL_PRIVATE_INLINE int ovl_mutex_timedlock(ovl_mutex_t *mutex, const struct timespec *deadline) {

@@ -35,6 +35,11 @@ fn threads_that_inline_and_threads_that_call_exclude_each_other() {
     check("counters");
 }
 
+#[test]
+fn a_mutex_that_nobody_holds_can_be_tried() {
+    check("trylock");
+}
+
 /// Fails where an unlock touches the mutex after its release.
 #[test]
 fn the_last_owner_may_free_a_mutex() {

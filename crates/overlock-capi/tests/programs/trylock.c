@@ -1,0 +1,51 @@
+/* A mutex that nobody holds can be tried, whatever waiters have left in it. Fails where the inlined function looks for a mutex that was never waited
+ * for: such a mutex keeps flags for a while, and a loop of trylock would never end. */
+#define _GNU_SOURCE
+#include <overlock.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { ROUNDS = 500 };
+
+static ovl_mutex_t mutex = OVL_MUTEX_INIT;
+static int held, waited;
+
+static void *wait_for_it(void *argument) {
+    (void)argument;
+    for (int i = 1; i <= ROUNDS; i++) {
+        while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) < i) {
+            sched_yield();
+        }
+        ovl_mutex_lock(&mutex);
+        ovl_mutex_unlock(&mutex);
+        __atomic_store_n(&waited, i, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+int main(void) {
+    pthread_t waiter;
+    int flags = 0;
+    CHECK(pthread_create(&waiter, NULL, wait_for_it, NULL) == 0);
+    for (int i = 1; i <= ROUNDS; i++) {
+        ovl_mutex_lock(&mutex);
+        __atomic_store_n(&held, i, __ATOMIC_RELEASE);
+        /* Long enough for it to sleep. */
+        usleep(100);
+        CHECK(ovl_mutex_unlock(&mutex) == 0);
+        while (__atomic_load_n(&waited, __ATOMIC_ACQUIRE) < i) {
+            sched_yield();
+        }
+        flags += mutex.ovl_state != 0;
+        CHECK(ovl_mutex_trylock(&mutex) == 0);
+        CHECK(ovl_mutex_trylock(&mutex) == EBUSY);
+        CHECK(ovl_mutex_unlock(&mutex) == 0);
+    }
+    CHECK(pthread_join(waiter, NULL) == 0);
+    /* Otherwise the test has tested nothing. */
+    CHECK(flags > 0);
+    return 0;
+}
