@@ -192,22 +192,26 @@ int ovl_private_lock(ovl_mutex_t *mutex) __asm__("ovl_mutex_lock");
 int ovl_private_trylock(ovl_mutex_t *mutex) __asm__("ovl_mutex_trylock");
 int ovl_private_timedlock(ovl_mutex_t *mutex, const struct timespec *deadline) __asm__("ovl_mutex_timedlock");
 
-OVL_PRIVATE_INLINE int ovl_private_take(ovl_mutex_t *mutex) {
-    uint8_t ovl_free = 0;
-    /* The first byte of the state: bit 0 says whether the mutex is held. With other bits, which tell of waiters, the library knows what to do. */
-    return __builtin_expect(__atomic_compare_exchange_n((uint8_t *)&mutex->ovl_state, &ovl_free, (uint8_t)1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1);
+/* Takes a mutex whose first byte is 0, else tells that byte. Bit 0 says that the mutex is held. The other bits tell of waiters, present or past: with these the
+ * library knows what to do. */
+OVL_PRIVATE_INLINE int ovl_private_take(ovl_mutex_t *mutex, uint8_t *ovl_seen) {
+    *ovl_seen = 0;
+    return __builtin_expect(__atomic_compare_exchange_n((uint8_t *)&mutex->ovl_state, ovl_seen, (uint8_t)1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1);
 }
 
 OVL_PRIVATE_INLINE int ovl_mutex_lock(ovl_mutex_t *mutex) {
-    return ovl_private_take(mutex) ? 0 : ovl_private_lock(mutex);
+    uint8_t ovl_seen;
+    return ovl_private_take(mutex, &ovl_seen) ? 0 : ovl_private_lock(mutex);
 }
 
 OVL_PRIVATE_INLINE int ovl_mutex_trylock(ovl_mutex_t *mutex) {
-    return ovl_private_take(mutex) ? 0 : ovl_private_trylock(mutex);
+    uint8_t ovl_seen;
+    return ovl_private_take(mutex, &ovl_seen) ? 0 : (ovl_seen & 1) != 0 ? EBUSY : ovl_private_trylock(mutex);
 }
 
 OVL_PRIVATE_INLINE int ovl_mutex_timedlock(ovl_mutex_t *mutex, const struct timespec *deadline) {
-    return ovl_private_take(mutex) ? 0 : ovl_private_timedlock(mutex, deadline);
+    uint8_t ovl_seen;
+    return ovl_private_take(mutex, &ovl_seen) ? 0 : ovl_private_timedlock(mutex, deadline);
 }
 #endif
 
