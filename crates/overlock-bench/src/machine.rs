@@ -79,10 +79,13 @@ impl Machine {
     pub fn simulated(machine: &overlock_sim::machine::Machine, host: &Host) -> Self {
         let cpus = machine.cpus();
         let whole = overlock_sim::machine::Machine::named(&machine.name);
-        // The description of a file says nothing of the keys that it changes.
-        let keys = match machine.name.contains(':') && !machine.about.contains(", with ") {
-            true => format!(" ({})", machine.name),
-            false => String::new(),
+        // A file's own description says nothing of the keys that the file changes.
+        let keys = machine.name.split_once(':').map(|(_, keys)| keys);
+        let keys = match keys {
+            Some(keys) if !machine.about.ends_with(&keys.replace(':', ", ")) => {
+                format!(" ({})", machine.name)
+            }
+            _ => String::new(),
         };
         Self {
             cpu: format!("simulated {}{keys}", machine.about),

@@ -62,12 +62,6 @@ pub struct Contradiction {
     pub why: String,
 }
 
-impl fmt::Display for Contradiction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
-    }
-}
-
 /// Text that names no machine, host or workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);

@@ -5,9 +5,8 @@ use serde::Serialize;
 use super::label::{Place, Quantity};
 use overlock_bench::stats::median;
 
-/// A lead over nothing, and of nothing: that of a factor of a million. Infinite ones would have no
-/// spread.
-const LONGEST: f64 = 13.8;
+/// No lead is larger than that of a factor of a million, since infinite ones would have no spread.
+const MOST_LEAD: f64 = 13.8;
 
 /// One figure and the published one.
 #[derive(Clone, Debug, Serialize)]
@@ -191,7 +190,7 @@ impl Verdict {
 
     /// Adds a claim that `more` is more than `less`, by more than `margin`, a share.
     pub(super) fn claim(&mut self, what: impl Into<String>, more: f64, less: f64, margin: f64) {
-        let lead = (more / less).ln().clamp(-LONGEST, LONGEST);
+        let lead = (more / less).ln().clamp(-MOST_LEAD, MOST_LEAD);
         let claim = Claim {
             what: what.into(),
             lead,
