@@ -232,7 +232,8 @@ fn results_name_the_machine_with_its_changes() {
     assert_eq!(document["settings"]["simulation"]["cores"], 4);
     assert_eq!(document["machine"]["cpus_online"], 16);
     let cpu = document["machine"]["cpu"].as_str().unwrap();
-    assert_eq!(cpu, "simulated mine, with socket=60ns");
+    let keys = "barcelona:socket=60ns:hop=100ns";
+    assert_eq!(cpu, format!("simulated mine, with socket=60ns ({keys})"));
 
     let out = dir.path().join("sweep.jsonl");
     let machines = format!("{file},barcelona:turn=5ns:cores=8");
