@@ -1,7 +1,7 @@
 // Many threads on one database: leveldb DIRECTORY THREADS SECONDS
 //
-// Of ten operations one writes two neighbours in one batch, and nine read both in one snapshot: they must be of the same batch.
-// At the end all of them are read again.
+// Of ten operations one writes two neighbours in one batch, and nine read both in one snapshot:
+// they must be of the same batch. At the end all of them are read again.
 
 #include <leveldb/cache.h>
 #include <leveldb/db.h>

@@ -1,4 +1,5 @@
-# MariaDB, with a connection for each thread, over a socket; sysbench asks. Nothing is flushed to disks.
+# MariaDB, with a connection for each thread, over a socket; sysbench asks. Nothing is flushed to
+# disks.
 
 for name in point read write; do
     program "mariadb-$name" 'mariadb-server mariadb-client sysbench' 'mariadbd mariadb mariadb-admin mariadb-install-db sysbench'
@@ -51,8 +52,8 @@ prepare_mariadb_write() {
     prepare_mariadb_point
 }
 
-# The server's purge now and then leaves an entry of an index that is marked as deleted (bit 32) behind the row that it was of: a warning, no
-# error, also without the drop-in.
+# The server's purge now and then leaves an entry of an index that is marked as deleted (bit 32)
+# behind the row that it was of: a warning, no error, also without the drop-in.
 mariadb_check() { # table
     mariadb_client test -e "check table $1 extended" | cut -f 4 | grep -v 'Clustered index record not found .*(info_bits=32,'
 }
@@ -60,7 +61,8 @@ mariadb_check() { # table
 mariadb_run() { # test unit
     cp -r --reflink=auto "$PREPARED/data" "$WORK/data"
     mariadb_start "$WORK/data"
-    # On a machine that is slow a deadlock or a lock that comes too late is no error: sysbench tries again, and counts it.
+    # On a machine that is slow a deadlock or a lock that comes too late is no error: sysbench tries
+    # again, and counts it.
     mariadb_sysbench "$1" --threads="$THREADS" --time="$SECONDS_EACH" run | tee "$WORK/out"
     local table
     for ((table = 1; table <= tables; table++)); do

@@ -1,7 +1,8 @@
 // Asks memcached, and checks what it answers: memload SOCKET THREADS CONNECTIONS SECONDS
 //
-// CONNECTIONS for each of the threads, each with 32 requests at a time: of 32, 28 read, 3 write, and one counts. A value tells its key
-// and its version, again and again: one that is torn shows. At the end the server must have counted what was asked.
+// CONNECTIONS for each of the threads, each with 32 requests at a time: of 32, 28 read, 3 write,
+// and one counts. A value tells its key and its version, again and again: one that is torn shows.
+// At the end the server must have counted what was asked.
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,8 @@
 # Redis with an I/O thread for every second CPU, at least two, over a socket; redis-benchmark asks.
 #
-# The I/O threads spin while they have nothing to do, without a lock, and each takes part in each round: with more of them than
-# CPUs Redis is slow beyond use, whatever its locks. So here the overcommit is of clients only.
+# The I/O threads spin while they have nothing to do, without a lock, and each takes part in each
+# round: with more of them than CPUs Redis is slow beyond use, whatever its locks. So here the
+# overcommit is of clients only.
 
 program redis 'redis-server redis-tools' 'redis-server redis-cli redis-benchmark redis-check-rdb'
 

@@ -1,7 +1,8 @@
 // Readers and writers of one std::shared_mutex: shared-mutex shared|timed THREADS PERCENT SECONDS
 //
-// PERCENT of the acquisitions write: they count up 16 numbers, which readers must find equal. At the end the numbers are the
-// count of all writes. `timed` is std::shared_timed_mutex, whose acquisitions give up after a millisecond, and are tried again.
+// PERCENT of the acquisitions write: they count up 16 numbers, which readers must find equal. At
+// the end the numbers are the count of all writes. `timed` is std::shared_timed_mutex, whose
+// acquisitions give up after a millisecond, and are tried again.
 
 #include <atomic>
 #include <chrono>

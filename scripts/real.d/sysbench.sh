@@ -3,7 +3,8 @@
 program sysbench-mutex sysbench sysbench
 program sysbench-threads sysbench sysbench
 
-# All threads acquire one mutex, so often in all; between two times they count to 50. Less time is better, so its inverse is the rate.
+# All threads acquire one mutex, so often in all; between two times they count to 50. Less time is
+# better, so its inverse is the rate.
 measure_sysbench_mutex() {
     local locks=$((SECONDS_EACH * 16000000 / THREADS)) time
     locked sysbench mutex --threads="$THREADS" --mutex-num=1 --mutex-locks="$locks" --mutex-loops=50 run | tee "$WORK/out"

@@ -1,10 +1,11 @@
-/* Measures an uncontended lock and unlock, next to glibc's. Each round runs all locks in one thread. Prints the medians of the rounds, and the medians
- * of their ratios to pthread_mutex in the same round.
+/* Measures an uncontended lock and unlock, next to glibc's. Each round runs all locks in one
+ * thread. Prints the medians of the rounds, and the medians of their ratios to pthread_mutex in the
+ * same round.
  *
  *     cc -O2 uncontended.c $(pkg-config --cflags --libs overlock) -o uncontended
  *
- * A second thread exists and sleeps: glibc leaves atomic instructions out in a process that has never had one. With an argument there is no second
- * thread.
+ * A second thread exists and sleeps: glibc leaves atomic instructions out in a process that has
+ * never had one. With an argument there is no second thread.
  */
 #define _GNU_SOURCE
 #include <overlock.h>

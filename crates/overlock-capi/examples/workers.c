@@ -1,4 +1,5 @@
-/* Workers take jobs from a queue until it is closed. Each wait has a limit, so they notice a queue that stays empty.
+/* Workers take jobs from a queue until it is closed. Each wait has a limit, so they notice a queue
+ * that stays empty.
  *
  *     cc -O2 workers.c $(pkg-config --cflags --libs overlock) -o workers
  */

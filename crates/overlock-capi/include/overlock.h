@@ -1,4 +1,4 @@
-/* overlock: locks that stay fast when there are more threads than CPUs. For C11 and C++11, on Linux.
+/* overlock: locks that stay fast when there are more threads than CPUs. C11 and C++11, on Linux.
  *
  *     static ovl_mutex_t lock = OVL_MUTEX_INIT;
  *     ovl_mutex_lock(&lock);
@@ -7,34 +7,43 @@
  *
  * overlock(3) says how to build; overlock.hpp has classes for std::lock_guard and its kind.
  *
- * RETURN VALUES. Functions return 0 or an error number. errno is neither read nor written. Misuse is not detected, and its behaviour is
- * undefined: unlocking a free lock, or another thread's; locking again what the calling thread holds.
+ * RETURN VALUES. Functions return 0 or an error number. errno is neither read nor written. Misuse
+ * is not detected, and its behaviour is undefined: unlocking a free lock, or another thread's;
+ * locking again what the calling thread holds.
  *
- * ORDERING. Everything that a thread does before it releases a lock happens before everything that the next owner does after its
- * acquisition; a reader's release happens before the next writer's acquisition. Failed attempts order nothing.
+ * ORDERING. Everything that a thread does before it releases a lock happens before everything that
+ * the next owner does after its acquisition; a reader's release happens before the next writer's
+ * acquisition. Failed attempts order nothing.
  *
- * DEADLINES are moments of CLOCK_MONOTONIC. After its deadline a function makes one attempt and does not wait. EINVAL: the deadline is null, or
- * tv_nsec is not in [0, 1000000000). If the lock is free at once, the deadline is not read.
+ * DEADLINES are moments of CLOCK_MONOTONIC. After its deadline a function makes one attempt and
+ * does not wait. EINVAL: the deadline is null, or tv_nsec is not in [0, 1000000000). If the lock is
+ * free at once, the deadline is not read.
  *
- * LIFETIME. Memory that is all zero is an unlocked lock: OVL_..._INIT, calloc, a static, or ovl_..._init. Nothing is allocated, and the
- * destroy functions of locks release nothing. Locks may not be moved or copied, nor shared with other processes.
- *   - Mutexes, spinlocks and reader-writer locks may be freed as soon as no thread holds them or waits for them, even if the unlock of an
- *     earlier owner has not returned: lock, find that this was the last reference, unlock, free. POSIX promises the same for its mutexes.
- *   - Condition variables may be freed when every wait has returned, or after ovl_cond_destroy, which may be called with the mutex
- *     held, right after a broadcast.
+ * LIFETIME. Memory that is all zero is an unlocked lock: OVL_..._INIT, calloc, a static, or
+ * ovl_..._init. Nothing is allocated, and the destroy functions of locks release nothing. Locks may
+ * not be moved or copied, nor shared with other processes.
+ *   - Mutexes, spinlocks and reader-writer locks may be freed as soon as no thread holds them or
+ *     waits for them, even if the unlock of an earlier owner has not returned: lock, find that this
+ *     was the last reference, unlock, free. POSIX promises the same for its mutexes.
+ *   - Condition variables may be freed when every wait has returned, or after ovl_cond_destroy,
+ *     which may be called with the mutex held, right after a broadcast.
  *
- * SIGNAL HANDLERS may try any lock, and release what they got. They may wait for one unless the interrupted thread holds it, waits for it, or
- * is releasing it. They may read-lock what their thread reads, if they release it before they return. They must not use condition variables. No
+ * SIGNAL HANDLERS may try any lock, and release what they got. They may wait for one unless the
+ * interrupted thread holds it, waits for it, or is releasing it. They may read-lock what their
+ * thread reads, if they release it before they return. They must not use condition variables. No
  * function is a cancellation point, allocates, or throws.
  *
- * FORK. A child of a process with several threads has one of them. The child may use a lock at once if no other thread held it or waited for it
- * at the fork. A lock that others waited for needs ovl_..._after_fork first, in the child's handler of pthread_atfork, which makes it forget them.
- * The calling thread still holds its locks. A lock that another thread held stays held; initialise it anew. Signal handlers that interrupt a
- * call of this library must not fork.
+ * FORK. A child of a process with several threads has one of them. The child may use a lock at once
+ * if no other thread held it or waited for it at the fork. A lock that others waited for needs
+ * ovl_..._after_fork first, in the child's handler of pthread_atfork, which makes it forget them.
+ * The calling thread still holds its locks. A lock that another thread held stays held; initialise
+ * it anew. Signal handlers that interrupt a call of this library must not fork.
  *
- * SANDBOXES. futex(2) is the only necessary system call. membarrier(2) and sched_yield(2) make locks faster, and may be refused at any time: the
- * locks do without from then on, and sleepers recheck once a second. A filter may also kill for a call: then call ovl_use_futex_alone() before
- * it is installed. A program that starts under such a filter needs OVERLOCK_FUTEX_ALONE=1 in its environment.
+ * SANDBOXES. futex(2) is the only necessary system call. membarrier(2) and sched_yield(2) make
+ * locks faster, and may be refused at any time: the locks do without from then on, and sleepers
+ * recheck once a second. A filter may also kill for a call: then call ovl_use_futex_alone() before
+ * it is installed. A program that starts under such a filter needs OVERLOCK_FUTEX_ALONE=1 in its
+ * environment.
  */
 #ifndef OVERLOCK_H
 #define OVERLOCK_H
@@ -59,20 +68,22 @@ struct timespec;
 /* The version of the library, as in "0.1.0". */
 const char *ovl_version(void);
 
-/* Restricts the locks of this process to the system call futex. Call it before the process installs a seccomp filter that refuses others or kills for
- * them: see SANDBOXES. 0. */
+/* Restricts the locks of this process to the system call futex. Call it before the process installs
+ * a seccomp filter that refuses others or kills for them: see SANDBOXES. 0. */
 int ovl_use_futex_alone(void);
 
 /* ---- Types. All members are private. ---- */
 
-/* A lock for one thread at a time, for sections of any length. Waiters spin for some microseconds, then sleep. 4 bytes. */
+/* A lock for one thread at a time, for sections of any length. Waiters spin for some microseconds,
+ * then sleep. 4 bytes. */
 typedef struct {
     uint32_t ovl_state;
 } ovl_mutex_t;
 #define OVL_MUTEX_INIT { 0 }
 
-/* The same type, for code that wants a spinlock by name. Its waiters spin, then sleep. So it is faster than locks that only spin, whose waiters burn
- * their CPU while the owner has lost its own. */
+/* The same type, for code that wants a spinlock by name. Its waiters spin, then sleep. So it is
+ * faster than locks that only spin, whose waiters burn their CPU while the owner has lost its
+ * own. */
 typedef ovl_mutex_t ovl_spinlock_t;
 #define OVL_SPINLOCK_INIT OVL_MUTEX_INIT
 
@@ -93,11 +104,12 @@ typedef struct {
 /* Makes memory an unlocked mutex. 0. */
 int ovl_mutex_init(ovl_mutex_t *mutex);
 
-/* Destroys a mutex. Its memory may then be used for something else, or initialised anew. 0, or EBUSY: it is held or waited for, and stays
- * a mutex. Need not be called. */
+/* Destroys a mutex. Its memory may then be used for something else, or initialised anew. 0, or
+ * EBUSY: it is held or waited for, and stays a mutex. Need not be called. */
 int ovl_mutex_destroy(ovl_mutex_t *mutex);
 
-/* After fork() in the child: forgets waiters, which exist only in the parent. The owner stays the owner. 0. */
+/* After fork() in the child: forgets waiters, which exist only in the parent. The owner stays the
+ * owner. 0. */
 int ovl_mutex_after_fork(ovl_mutex_t *mutex);
 
 /* Acquires the mutex, however long that takes. 0. */
@@ -120,25 +132,27 @@ int ovl_rwlock_init(ovl_rwlock_t *rwlock);
 /* Destroys a reader-writer lock. 0, or EBUSY: it is held or waited for. Need not be called. */
 int ovl_rwlock_destroy(ovl_rwlock_t *rwlock);
 
-/* After fork() in the child: forgets waiters, which exist only in the parent. Owners stay owners; written says whether the calling thread
- * holds the lock for writing. 0. */
+/* After fork() in the child: forgets waiters, which exist only in the parent. Owners stay owners;
+ * written says whether the calling thread holds the lock for writing. 0. */
 int ovl_rwlock_after_fork(ovl_rwlock_t *rwlock, int written);
 
-/* Acquires the lock together with other readers. 0. A thread that reads already must not: it might wait for a writer that waits for it. The
- * process aborts if there are more than 2^25 readers. */
+/* Acquires the lock together with other readers. 0. A thread that reads already must not: it might
+ * wait for a writer that waits for it. The process aborts if there are more than 2^25 readers. */
 int ovl_rwlock_rdlock(ovl_rwlock_t *rwlock);
 
-/* Acquires the lock together with other readers if that needs no waiting. 0, or EBUSY: a writer holds
- * the lock, or has closed it to wait for its readers. */
+/* Acquires the lock together with other readers if that needs no waiting. 0, or EBUSY: a writer
+ * holds the lock, or has closed it to wait for its readers. */
 int ovl_rwlock_tryrdlock(ovl_rwlock_t *rwlock);
 
-/* Acquires the lock together with other readers, unless the deadline passes first. 0, ETIMEDOUT, or EINVAL. */
+/* Acquires the lock together with other readers, unless the deadline passes first. 0, ETIMEDOUT, or
+ * EINVAL. */
 int ovl_rwlock_timedrdlock(ovl_rwlock_t *rwlock, const struct timespec *deadline);
 
 /* Releases an acquisition by rdlock, tryrdlock or timedrdlock of the calling thread. 0. */
 int ovl_rwlock_rdunlock(ovl_rwlock_t *rwlock);
 
-/* Acquires the lock exclusively. Later readers wait, so writers do not starve; nor do readers. 0. */
+/* Acquires the lock exclusively. Later readers wait, so writers do not starve; nor do readers.
+ * 0. */
 int ovl_rwlock_wrlock(ovl_rwlock_t *rwlock);
 
 /* Acquires the lock exclusively if that needs no waiting. 0, or EBUSY. */
@@ -155,35 +169,41 @@ int ovl_rwlock_wrunlock(ovl_rwlock_t *rwlock);
 /* Makes memory a condition variable without waiters. 0. */
 int ovl_cond_init(ovl_cond_t *cond);
 
-/* Waits until threads whose deadline has passed have left the condition variable, which may then be freed. All other waiters must have
- * been notified; they do not touch it any more, so the caller may hold the mutex. 0. */
+/* Waits until threads whose deadline has passed have left the condition variable, which may then be
+ * freed. All other waiters must have been notified; they do not touch it any more, so the caller
+ * may hold the mutex. 0. */
 int ovl_cond_destroy(ovl_cond_t *cond);
 
 /* After fork() in the child: forgets waiters, which exist only in the parent. 0. */
 int ovl_cond_after_fork(ovl_cond_t *cond);
 
-/* Releases the mutex, which the calling thread holds, waits for a notification, and acquires the mutex again. 0. Ends without a notification only
- * in programs with more than 16383 threads; check the condition again in any case. */
+/* Releases the mutex, which the calling thread holds, waits for a notification, and acquires the
+ * mutex again. 0. Ends without a notification only in programs with more than 16383 threads; check
+ * the condition again in any case. */
 int ovl_cond_wait(ovl_cond_t *cond, ovl_mutex_t *mutex);
 
-/* As ovl_cond_wait, unless the deadline passes first. 0, ETIMEDOUT (there was no notification), or EINVAL (the mutex was not released). The mutex is
- * held again in any case, however long that takes. */
+/* As ovl_cond_wait, unless the deadline passes first. 0, ETIMEDOUT (there was no notification), or
+ * EINVAL (the mutex was not released). The mutex is held again in any case, however long that
+ * takes. */
 int ovl_cond_timedwait(ovl_cond_t *cond, ovl_mutex_t *mutex, const struct timespec *deadline);
 
-/* Notifies the longest waiter, if there is one, which then sees everything that the caller did before. 0. With the mutex or without it. */
+/* Notifies the longest waiter, if there is one, which then sees everything that the caller did
+ * before. 0. With the mutex or without it. */
 int ovl_cond_signal(ovl_cond_t *cond);
 
-/* Notifies all waiters; each wakes as it gets the mutex, not all at once. 0. With the mutex or without it. */
+/* Notifies all waiters; each wakes as it gets the mutex, not all at once. 0. With the mutex or
+ * without it. */
 int ovl_cond_broadcast(ovl_cond_t *cond);
 
-/* ---- Private from here on: the fast paths to lock a mutex. Define OVL_NO_INLINE to call the library instead. ---- */
+/* ---- Private from here on: the fast paths to lock a mutex ---- */
 
 OVL_PRIVATE_ASSERT(sizeof(ovl_mutex_t) == 4);
 OVL_PRIVATE_ASSERT(sizeof(ovl_rwlock_t) == 8);
 OVL_PRIVATE_ASSERT(sizeof(ovl_cond_t) == 8);
 
-/* Inline functions are never emitted: their addresses, and calls that a compiler does not inline, are the library's. An unlock is always a call: the
- * library has the sequence that checks for sleepers and releases without a locked instruction. */
+/* Inline functions are never emitted: their addresses, and calls that a compiler does not inline,
+ * are the library's. An unlock is always a call: the library has the sequence that checks for
+ * sleepers and releases without a locked instruction. Define OVL_NO_INLINE to call it always. */
 #if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(OVL_NO_INLINE) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define OVL_PRIVATE_INLINE extern __inline__ __attribute__((__gnu_inline__, __always_inline__, __artificial__))
 
@@ -192,8 +212,8 @@ int ovl_private_lock(ovl_mutex_t *mutex) __asm__("ovl_mutex_lock");
 int ovl_private_trylock(ovl_mutex_t *mutex) __asm__("ovl_mutex_trylock");
 int ovl_private_timedlock(ovl_mutex_t *mutex, const struct timespec *deadline) __asm__("ovl_mutex_timedlock");
 
-/* Takes a mutex whose first byte is 0, else tells that byte. Bit 0 says that the mutex is held. The other bits tell of waiters, present or past: with these the
- * library knows what to do. */
+/* Takes a mutex whose first byte is 0, else tells that byte. Bit 0 says that the mutex is held. The
+ * other bits tell of waiters, present or past: with these the library knows what to do. */
 OVL_PRIVATE_INLINE int ovl_private_take(ovl_mutex_t *mutex, uint8_t *ovl_seen) {
     *ovl_seen = 0;
     return __builtin_expect(__atomic_compare_exchange_n((uint8_t *)&mutex->ovl_state, ovl_seen, (uint8_t)1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1);

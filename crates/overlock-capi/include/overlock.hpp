@@ -1,10 +1,12 @@
-// overlock's locks as C++ classes, for std::lock_guard, std::unique_lock, std::shared_lock, std::scoped_lock and std::condition_variable_any.
+// overlock's locks as C++ classes, for std::lock_guard, std::unique_lock, std::shared_lock,
+// std::scoped_lock and std::condition_variable_any.
 //
 //     static overlock::mutex lock;
 //     std::lock_guard<overlock::mutex> guard(lock);
 //
-// C++11. The functions do what those of std's classes with the same names do; overlock.h says more. Nothing throws, nothing is
-// allocated, and the constructors are constant expressions, so statics are ready before any code runs.
+// C++11. The functions do what those of std's classes with the same names do; overlock.h says more.
+// Nothing throws, nothing is allocated, and the constructors are constant expressions, so statics
+// are ready before any code runs.
 #ifndef OVERLOCK_HPP
 #define OVERLOCK_HPP
 
@@ -18,7 +20,8 @@ namespace overlock {
 
 namespace detail {
 
-// Now plus the timeout, for overlock.h's functions: std::chrono::steady_clock is CLOCK_MONOTONIC. Never early.
+// Now plus the timeout, for overlock.h's functions: std::chrono::steady_clock is CLOCK_MONOTONIC.
+// Never early.
 template <class Rep, class Period>
 timespec after(const std::chrono::duration<Rep, Period>& timeout) {
     using clock = std::chrono::steady_clock;

@@ -1,7 +1,10 @@
-/* The cost of uncontended locks: nanoseconds for each pair of calls, in the fastest of many tries, one line for each kind. With the name of a library as its
- * argument, it runs itself alternately with that preloaded and without, and prints the ratios of glibc's time to ours: above 1 where ours is faster.
+/* The cost of uncontended locks: nanoseconds for each pair of calls, in the fastest of many tries,
+ * one line for each kind. With the name of a library as its argument, it runs itself alternately
+ * with that preloaded and without, and prints the ratios of glibc's time to ours: above 1 where
+ * ours is faster.
  *
- *   cc -O2 -pthread uncontended.c -o uncontended && ./uncontended target/release/liboverlock_pthread.so [ROUNDS]
+ *   cc -O2 -pthread uncontended.c -o uncontended
+ *   ./uncontended target/release/liboverlock_pthread.so [ROUNDS]
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* crowd [THREADS [ROUNDS]]: threads use one of each kind of lock. Prints how often each was used, which must be the same on all locks. */
+/* crowd [THREADS [ROUNDS]]: threads use one of each kind of lock. Prints how often each was used,
+ * which must be the same on all locks. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>

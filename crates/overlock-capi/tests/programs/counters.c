@@ -1,4 +1,5 @@
-/* Threads count under every lock. Some of them call the library, the others inline: both are the same lock. */
+/* Threads count under every lock. Some of them call the library, the others inline: both are the
+ * same lock. */
 #define _GNU_SOURCE
 #include <overlock.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
-/* The thread that drops the last reference frees the mutex, though the unlock of the previous owner may not have returned. It fills the memory, and
- * nobody may change it after that.
+/* The thread that drops the last reference frees the mutex, though the unlock of the previous owner
+ * may not have returned. It fills the memory, and nobody may change it after that.
  *
- * The time between a release and the end of its unlock is some nanoseconds. So signals interrupt the threads all the time, for long: owners lose
- * their CPU, others sleep, and unlocks have waiters to wake. */
+ * The time between a release and the end of its unlock is some nanoseconds. So signals interrupt
+ * the threads all the time, for long: owners lose their CPU, others sleep, and unlocks have waiters
+ * to wake. */
 #define _GNU_SOURCE
 #include <overlock.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* Takes all thread-specific keys, then loads the library: threads wait for a condition, and sleep. */
+/* Takes all thread-specific keys, then loads the library: threads wait for a condition, and
+ * sleep. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <overlock.h>

@@ -1,4 +1,5 @@
-/* A bounded queue on two condition variables, then a broadcast, then condition variables that are freed right after their notification. */
+/* A bounded queue on two condition variables, then a broadcast, then condition variables that are
+ * freed right after their notification. */
 #define _GNU_SOURCE
 #include <overlock.h>
 #include <pthread.h>

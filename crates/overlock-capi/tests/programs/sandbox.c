@@ -1,4 +1,5 @@
-/* Threads contend while a filter is installed that kills for opening a file, and for all system calls of the locks but futex. */
+/* Threads contend while a filter is installed that kills for opening a file, and for all system
+ * calls of the locks but futex. */
 #define _GNU_SOURCE
 #include <linux/filter.h>
 #include <linux/seccomp.h>

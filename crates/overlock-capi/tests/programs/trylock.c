@@ -1,5 +1,6 @@
-/* A mutex that nobody holds can be tried, whatever waiters have left in it. Fails where the inlined function looks for a mutex that was never waited
- * for: such a mutex keeps flags for a while, and a loop of trylock would never end. */
+/* A mutex that nobody holds can be tried, whatever waiters have left in it. Fails where the inlined
+ * function looks for a mutex that was never waited for: such a mutex keeps flags for a while, and a
+ * loop of trylock would never end. */
 #define _GNU_SOURCE
 #include <overlock.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
-// A condition whose signal comes while somebody else holds the mutex, and keeps it for a while: those who waited meet it.
+// A condition whose signal comes while somebody else holds the mutex, and keeps it for a while:
+// those who waited meet it.
 #include <pthread.h>
 #include <time.h>
 

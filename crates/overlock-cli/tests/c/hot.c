@@ -1,4 +1,4 @@
-// One lock that is hot, one that is not, one that was initialised by a call, one that is waited for in vain.
+// One lock is hot, one is not, one was initialised by a call, one is waited for in vain.
 //   hot ROUNDS [stay]     with the second argument it does not end by itself
 #include <pthread.h>
 #include <stdio.h>

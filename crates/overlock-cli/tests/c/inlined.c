@@ -1,4 +1,5 @@
-// Two functions that the compiler inlines use a lock: one keeps it for long, the other waits for it. `m` and `t` are types in C++'s mangling.
+// Two functions that the compiler inlines use a lock: one keeps it for long, the other waits for
+// it. `m` and `t` are types in C++'s mangling.
 #include <pthread.h>
 #include <unistd.h>
 

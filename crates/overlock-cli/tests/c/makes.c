@@ -1,4 +1,5 @@
-// One function makes all mutexes, another acquires them. The order is always the same: first, second, third. With "turned", it is not.
+// One function makes all mutexes, another acquires them. The order is always the same: first,
+// second, third. With "turned", it is not.
 #include <pthread.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Drops privileges, and then has threads contend: "here"; in a child, "fork"; in the child of one that has given them up, "later";
-// in a child that sees other files, "chroot".
+// Drops privileges, and then has threads contend: "here"; in a child, "fork"; in the child of one
+// that has given them up, "later"; in a child that sees other files, "chroot".
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

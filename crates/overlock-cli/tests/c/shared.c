@@ -13,7 +13,8 @@ static void spend(long nanoseconds)
 static void *reader(void *);
 static pthread_t readers[2];
 
-// The first time it lets the readers begin, so that they find the lock written, and not a writer that waits for other readers.
+// The first time it lets the readers begin, so that they find the lock written, and not a writer
+// that waits for other readers.
 __attribute__((noinline)) static void change(int first)
 {
 	pthread_rwlock_wrlock(&table);

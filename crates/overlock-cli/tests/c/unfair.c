@@ -1,4 +1,5 @@
-// Threads that want a lock again as soon as they have released it, so that they take it past those that sleep for it.
+// Threads that want a lock again as soon as they have released it, so that they take it past those
+// that sleep for it.
 #include <pthread.h>
 #include <time.h>
 

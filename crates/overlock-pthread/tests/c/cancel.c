@@ -177,7 +177,8 @@ static void conservation(void)
     CHECK(sem_trywait(&sem) != 0 && errno == EAGAIN);
 }
 
-/* A signal is not lost if a waiter is cancelled at the same time: another waiter gets it, or this one, which then returns. */
+/* A signal is not lost if a waiter is cancelled at the same time: another waiter gets it, or this
+ * one, which then returns. */
 static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn_cond = PTHREAD_COND_INITIALIZER;
 static int tokens;

@@ -1,4 +1,5 @@
-/* Shared code of the programs. Each prints results, which must not depend on whose locks it runs on, or fails with a message. */
+/* Shared code of the programs. Each prints results, which must not depend on whose locks it runs
+ * on, or fails with a message. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -170,7 +171,8 @@ static inline int other(function call, long first, long second, long third)
 #define OTHER_(call, first, second, third, ...)                                            \
     other((function)(void *)(call), (long)(first), (long)(second), (long)(third))
 
-/* Declares as `as` a function's old versioned name, which the linker resolves for old programs only. */
+/* Declares as `as` a function's old versioned name, which the linker resolves for old programs
+ * only. */
 #ifdef __x86_64__
 #define OLD_NAME(name, as) __asm__(".symver " #as "," #name "@GLIBC_2.2.5")
 #else

@@ -58,8 +58,8 @@ static void notifications(struct pair *pair)
     printf("woken: %d\n", pair->woken);
 }
 
-/* The mutex's owner notifies all waiters, then destroys and frees the condition variable before any of them goes on. A late waiter
- * may time out meanwhile. */
+/* The mutex's owner notifies all waiters, then destroys and frees the condition variable before any
+ * of them goes on. A late waiter may time out meanwhile. */
 struct doomed {
     pthread_mutex_t mutex;
     pthread_cond_t *cond;

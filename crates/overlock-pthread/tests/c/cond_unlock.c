@@ -1,4 +1,5 @@
-/* One thread notifies with the mutex locked, and another unlocks the mutex. POSIX forbids that for a normal mutex, but it works. */
+/* One thread notifies with the mutex locked, and another unlocks the mutex. POSIX forbids that for
+ * a normal mutex, but it works. */
 #include "check.h"
 
 struct pair {

@@ -1,4 +1,5 @@
-/* Runs a program, with its arguments, under a filter that kills it at any system call that neither it nor glibc's locks make. */
+/* Runs a program, with its arguments, under a filter that kills it at any system call that neither
+ * it nor glibc's locks make. */
 #include "filter.h"
 
 int main(int count, char **arguments)

@@ -1,5 +1,6 @@
-/* The result of every function for every kind of object in every state: each in a process of its own, which may wait for ever. The only
- * exceptions are objects that were never initialised: POSIX leaves them undefined, and programs cannot survive them. */
+/* The result of every function for every kind of object in every state: each in a process of its
+ * own, which may wait for ever. The only exceptions are objects that were never initialised: POSIX
+ * leaves them undefined, and programs cannot survive them. */
 #include "check.h"
 
 #include <sys/time.h>

@@ -1,12 +1,14 @@
-/* Waiters with a real-time priority on the holder's CPU: they must not keep the holder from running for longer than they spin. Real-time
- * priorities need a permission; without it, nothing is tested. */
+/* Waiters with a real-time priority on the holder's CPU: they must not keep the holder from running
+ * for longer than they spin. Real-time priorities need a permission; without it, nothing is
+ * tested. */
 #include "objects.h"
 
 #include <sys/resource.h>
 
 enum { WAITERS = 4, SECTIONS = 300 };
 
-/* CPU time for each wait: spins take microseconds, and a loop that keeps the holder from running would take seconds. */
+/* CPU time for each wait: spins take microseconds, and a loop that keeps the holder from running
+ * would take seconds. */
 static const double MOST_S = 0.0005;
 
 static double cpu_s(clockid_t clock)

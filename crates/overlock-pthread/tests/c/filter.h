@@ -24,7 +24,8 @@ static const int loading[] = {
 #endif
 };
 
-/* The system calls of the programs in this directory. (The filters of sandbox.c check that the locks do not yield.) */
+/* The system calls of the programs in this directory. (The filters of sandbox.c check that the
+ * locks do not yield.) */
 static const int testing[] = {
     SYS_clock_getres, SYS_dup, SYS_dup3, SYS_fcntl, SYS_ftruncate, SYS_getppid, SYS_gettimeofday, SYS_kill, SYS_lseek, SYS_mremap, SYS_msync,
     SYS_pipe2, SYS_ppoll, SYS_pselect6, SYS_rt_sigpending, SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_min, SYS_sched_get_priority_max,

@@ -1,4 +1,5 @@
-/* A process whose threads contend for its locks forks: the child uses all of these locks, and creates threads of its own. */
+/* A process whose threads contend for its locks forks: the child uses all of these locks, and
+ * creates threads of its own. */
 #include "check.h"
 
 enum { THREADS = 4, FORKS = 40, ROUNDS = 300 };
@@ -98,7 +99,8 @@ static void after(void)
     OK(pthread_mutex_unlock(&all.normal));
 }
 
-/* In a child glibc's recursive mutexes belong to the parent's thread, and its other objects may refer to threads that do not exist. */
+/* In a child glibc's recursive mutexes belong to the parent's thread, and its other objects may
+ * refer to threads that do not exist. */
 static void after_in_child(void)
 {
     const char *mutex = getenv("OVERLOCK_MUTEX");

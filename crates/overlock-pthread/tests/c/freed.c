@@ -1,5 +1,5 @@
-/* The last owner of an object frees its memory while calls of earlier owners may not have returned: none of them may access it any more.
- * Arguments: number of threads, seconds (else one round). */
+/* The last owner of an object frees its memory while calls of earlier owners may not have returned:
+ * none of them may access it any more. Arguments: number of threads, seconds (else one round). */
 #include "check.h"
 
 enum { ROUNDS = 4000, PAGE = 4096 };

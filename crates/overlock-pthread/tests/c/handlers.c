@@ -1,4 +1,5 @@
-/* Signal handlers: the library between a program and glibc changes neither their arguments nor what sigaction() returns. */
+/* Signal handlers: the library between a program and glibc changes neither their arguments nor what
+ * sigaction() returns. */
 #include "check.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Blocked threads take no CPU time: 200 wait in each way for three seconds, and none of them runs. */
+/* Blocked threads take no CPU time: 200 wait in each way for three seconds, and none of them
+ * runs. */
 #include "objects.h"
 
 #include <sys/resource.h>
@@ -16,8 +17,8 @@ struct used {
     long switches;
 };
 
-/* The CPU use of all threads but this one. This thread may be preempted between the two samples, and
-   that would count as a switch of another: then it samples again. */
+/* The CPU use of all threads but this one. This thread may be preempted between the two samples,
+ * and that would count as a switch of another: then it samples again. */
 static struct used used(void)
 {
     struct rusage all, mine, later;
@@ -38,7 +39,8 @@ int main(void)
     static pthread_t threads[WAYS * EACH];
     close_all(EACH);
     start_all(threads, WAYS, EACH, 65536, waits);
-    /* On a busy machine they may take a while to block: once they have not run for a second, they must not run. */
+    /* On a busy machine they may take a while to block: once they have not run for a second, they
+     * must not run. */
     struct used before = used(), now;
     for (int i = 0; i < 60; ++i) {
         sleep_ms(1000);

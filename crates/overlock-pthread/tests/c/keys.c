@@ -1,5 +1,6 @@
-/* A program whose own allocator has two nested, contended mutexes, and which has so many thread-specific keys that glibc allocates for
- * more. Another one uses up all keys. No lock call may allocate, and waiters sleep. */
+/* A program whose own allocator has two nested, contended mutexes, and which has so many
+ * thread-specific keys that glibc allocates for more. Another one uses up all keys. No lock call
+ * may allocate, and waiters sleep. */
 #include "objects.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-/* One of each object, and each way to wait for it: for tests of the environments and the cost of waits. */
+/* One of each object, and each way to wait for it: for tests of the environments and the cost of
+ * waits. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
@@ -141,7 +142,8 @@ static inline void open_all(void)
     pthread_barrier_wait(&barrier);
 }
 
-/* Starts `of_each` threads for each way below `ways`, with the way's number as their argument, on stacks of `stack` bytes, or of default size for 0. */
+/* Starts `of_each` threads for each way below `ways`, with the way's number as their argument, on
+ * stacks of `stack` bytes, or of default size for 0. */
 static inline void start_all(pthread_t *threads, enum way ways, unsigned of_each, size_t stack, thread_main run)
 {
     pthread_attr_t attr;

@@ -1,4 +1,5 @@
-// Takes two locks in both orders, one after the other, so that no thread waits; then a thread exits with a lock held.
+// Takes two locks in both orders, one after the other, so that no thread waits; then a thread exits
+// with a lock held.
 
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* A thread exits while it owns locks. The next one has the same stack and thread pointer, and owns none of them. */
+/* A thread exits while it owns locks. The next one has the same stack and thread pointer, and owns
+ * none of them. */
 #include "check.h"
 
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

@@ -1,8 +1,12 @@
 /* Programs under seccomp filters. The first argument:
  *
- *   prctl, syscall, syscall_prctl   installs by this function, while threads contend, a filter that kills the process at any system call that glibc's locks do not make
- *   launch                          the same for a program that begins under such a filter, which also allows what its loading takes
- *   refuse NUMBER ERRNO             installs, without the library's notice, a filter that refuses one system call, while threads contend
+ *   prctl, syscall, syscall_prctl   installs by this function, while threads contend, a filter that
+ *                                   kills the process at any system call that glibc's locks do not
+ *                                   make
+ *   launch                          the same for a program that begins under such a filter, which
+ *                                   also allows what its loading takes
+ *   refuse NUMBER ERRNO             installs, without the library's notice, a filter that refuses
+ *                                   one system call, while threads contend
  */
 #include "filter.h"
 #include "objects.h"
@@ -77,7 +81,8 @@ int main(int count, char **arguments)
     enum { THREADS = 8 };
     pthread_t threads[2 * THREADS];
     int started = 0;
-    /* Filters of prctl apply to the calling thread and those that it creates later; TSYNC applies them to all. */
+    /* Filters of prctl apply to the calling thread and those that it creates later; TSYNC applies
+     * them to all. */
     int for_all = strcmp(scene, "syscall") == 0 || strcmp(scene, "refuse") == 0;
     for (; for_all && started < THREADS; ++started)
         threads[started] = start(contends, NULL);

@@ -1,11 +1,13 @@
-/* Waits in each way on a stack of the smallest size. With a first argument, also checks that no wait takes more than that many bytes of it. */
+/* Waits in each way on a stack of the smallest size. With a first argument, also checks that no
+ * wait takes more than that many bytes of it. */
 #include "objects.h"
 
 enum { PAINTED = 8192, RED_ZONE = 256 };
 
 static long most;
 
-/* Calls `act` with known contents below its frame, and returns how many bytes of these it has overwritten. */
+/* Calls `act` with known contents below its frame, and returns how many bytes of these it has
+ * overwritten. */
 __attribute__((noinline)) static long depth(void (*act)(void *), void *with)
 {
     volatile unsigned char *base = __builtin_frame_address(0);

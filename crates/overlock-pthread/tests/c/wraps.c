@@ -1,4 +1,5 @@
-/* A program that exports functions of its own by names of the library's, and these call others of the library's: as Erlang's BEAM does with sigaction. */
+/* A program that exports functions of its own by names of the library's, and these call others of
+ * the library's: as Erlang's BEAM does with sigaction. */
 #include "check.h"
 
 #include <threads.h>
