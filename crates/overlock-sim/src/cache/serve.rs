@@ -5,6 +5,7 @@ use rand::RngExt;
 use super::cores::Cores;
 use super::line::{Copies, Request};
 use super::paths::Path;
+use super::queue::Affected;
 use super::{Access, Cache, Signal};
 use crate::time::Time;
 
@@ -94,10 +95,17 @@ impl Cache {
             && let Copies::Shared(cores) = &mut state.copies
         {
             // One more reader of a line that its cluster shares affects only waiting requests of
-            // its own core.
-            let joins = cores.meets(self.machine.cores_of(place));
+            // its own core. The first of its cluster affects those near it, and all that
+            // invalidate copies.
+            let affected = match cores.meets(self.machine.cores_of(place)) {
+                true => Affected::of(request.core),
+                false => Affected {
+                    cores: self.machine.sharing(place),
+                    writers: true,
+                },
+            };
             cores.insert(request.core);
-            return self.redirect(line, joins.then_some(request.core));
+            return self.redirect(line, &affected);
         }
         let owner = match state.copies {
             Copies::Owned(owner) => Some(owner),
@@ -115,6 +123,7 @@ impl Cache {
             _ => Copies::Owned(request.core),
         };
         state.dirty = false;
+        let stays = owner.is_some() && state.home == place;
         if matches!(state.copies, Copies::Owned(_)) {
             state.arrival = arrives;
             if !self.machine.share_cache(state.home, place) {
@@ -126,18 +135,24 @@ impl Cache {
                 self.lose(line, request.vcpu);
             }
         }
-        self.redirect(line, None);
+        match (owner, &self.lines[line].copies) {
+            // The way to the line is the same for all but those that have it, or had it.
+            (Some(owner), &Copies::Owned(next)) if stays => {
+                self.redirect(line, &Affected::of(owner));
+                self.redirect(line, &Affected::of(next));
+            }
+            _ => self.redirect(line, &Affected::ALL),
+        }
     }
 
-    /// The line has moved: updates the arrival of the waiting requests, or only of those of one
-    /// core.
-    fn redirect(&mut self, line: usize, only: Option<usize>) {
-        if only.is_some() && !self.lines[line].queue.has_doubles() {
+    /// The line has moved: updates the arrival of these waiting requests.
+    fn redirect(&mut self, line: usize, affected: &Affected) {
+        if !self.lines[line].queue.has(affected) {
             return;
         }
         let mut queue = std::mem::take(&mut self.lines[line].queue);
         let mut leg = None;
-        queue.redirect(only, |request| self.arrival_by(line, request, &mut leg));
+        queue.redirect(affected, |request| self.arrival_by(line, request, &mut leg));
         self.lines[line].queue = queue;
     }
 
