@@ -45,7 +45,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Place};
 use crate::time::Time;
 use line::{Copies, Line, Request, Watcher};
 
@@ -133,6 +133,10 @@ pub struct Traffic {
 #[derive(Debug)]
 pub struct Cache {
     machine: Machine,
+    /// Of each core, its place and its stop on the ring; and the ways by distance. To compute them
+    /// takes divisions.
+    cores: Vec<(Place, usize)>,
+    ways: Vec<f64>,
     numbers: FxHashMap<usize, usize>,
     lines: Vec<Line>,
     random: Random,
@@ -145,6 +149,10 @@ impl Cache {
     pub fn new(machine: &Machine, seed: u64) -> Self {
         Self {
             machine: machine.clone(),
+            cores: (0..machine.all_cores())
+                .map(|core| (machine.place_of(core), machine.stop_of(core)))
+                .collect(),
+            ways: machine.ways().collect(),
             numbers: FxHashMap::default(),
             lines: Vec::new(),
             random: Random::seed_from_u64(seed),
@@ -169,7 +177,7 @@ impl Cache {
         let next = self.lines.len();
         let line = *self.numbers.entry(address / LINE).or_insert(next);
         if line == next {
-            self.lines.push(Line::new());
+            self.lines.push(Line::new(self.machine.slice_of(line)));
         }
         line
     }
@@ -221,12 +229,17 @@ impl Cache {
         Request {
             vcpu,
             core,
-            place: self.machine.place_of(core),
+            place: self.cores[core].0,
             access,
             buffered: false,
             requested_at: now,
-            way: self.machine.way(core, line),
+            way: self.way(core, line),
         }
+    }
+
+    /// The length of the way from a core to a line, relative to the mean.
+    fn way(&self, core: usize, line: usize) -> f64 {
+        self.ways[self.cores[core].1.abs_diff(self.lines[line].slice)]
     }
 
     /// Whether a store of `core` can take effect now: the core owns the line, and it is there.

@@ -176,7 +176,10 @@ impl Machine {
     /// Returns the core of a CPU. As in Linux, the first threads of all cores come first, then
     /// their siblings.
     pub fn core_of(&self, cpu: usize) -> usize {
-        cpu % self.all_cores()
+        match self.threads {
+            1 => cpu,
+            _ => cpu % self.all_cores(),
+        }
     }
 
     /// Returns the CPUs of a core.
@@ -255,16 +258,31 @@ impl Machine {
         }
     }
 
-    /// Returns the length of the way from `core` to `line`, relative to the mean, by their distance
-    /// on the ring.
-    pub fn way(&self, core: usize, line: usize) -> f64 {
+    /// Returns the number of a core on the ring of its last-level cache.
+    pub fn stop_of(&self, core: usize) -> usize {
+        core % self.stops()
+    }
+
+    /// Returns the number of the slice that a line is in.
+    pub fn slice_of(&self, line: usize) -> usize {
         // A hash spreads addresses over the slices.
-        let cores = self.sharing(Place::default()).len();
-        let slice = (line.wrapping_mul(0x9e37_79b9) >> 7) % cores;
-        let apart = (core % cores).abs_diff(slice);
-        let apart = apart.min(cores - apart) as f64;
-        let farthest = (cores / 2).max(1) as f64;
-        1.0 + self.costs.ring * (2.0 * apart / farthest - 1.0)
+        (line.wrapping_mul(0x9e37_79b9) >> 7) % self.stops()
+    }
+
+    /// Returns the lengths of the ways between a core and a slice, relative to the mean, by the
+    /// difference of their numbers.
+    pub fn ways(&self) -> impl Iterator<Item = f64> + use<> {
+        let (stops, ring) = (self.stops(), self.costs.ring);
+        let farthest = (stops / 2).max(1) as f64;
+        (0..stops).map(move |apart| {
+            let apart = apart.min(stops - apart) as f64;
+            1.0 + ring * (2.0 * apart / farthest - 1.0)
+        })
+    }
+
+    /// The number of cores and slices of a ring.
+    fn stops(&self) -> usize {
+        self.sharing(Place::default()).len()
     }
 
     /// Returns the same machine with this many of its cores, as under a CPU affinity. Sockets and

@@ -33,6 +33,8 @@ pub(super) enum Copies {
 
 #[derive(Debug)]
 pub(super) struct Line {
+    /// The slice of the last-level cache that has it.
+    pub slice: usize,
     pub copies: Copies,
     /// The place of its last owner, whose last-level cache is the home of the line: it answers for
     /// the line. And since when that is the home.
@@ -59,8 +61,9 @@ pub(super) struct Line {
 
 impl Line {
     /// A line that is in no cache and has never been requested.
-    pub fn new() -> Self {
+    pub fn new(slice: usize) -> Self {
         Self {
+            slice,
             copies: Copies::None,
             home: Place::default(),
             since: Time::ZERO,

@@ -325,8 +325,10 @@ impl Engine {
         let count = self.guest_vcpus();
         let guest = vcpu / count;
         let boosted = self.boosted[guest];
-        (1..=count)
-            .map(|step| guest * count + (boosted + step) % count)
+        let (first, last) = (guest * count, boosted % count);
+        (last + 1..count)
+            .chain(0..=last)
+            .map(|index| first + index)
             .find(|&other| {
                 let candidate = &mut self.vcpus[other];
                 if other == vcpu

@@ -152,7 +152,9 @@ impl Engine {
     pub fn polled(&mut self, vcpu: usize, since: Time) {
         let iteration = self.machine.costs.turn;
         let watched = self.now - since;
-        if let Some(spin) = &mut self.vcpus[vcpu].spin {
+        if let Some(spin) = &mut self.vcpus[vcpu].spin
+            && spin.polls.is_some()
+        {
             spin.takes(watched.as_ps().div_ceil(iteration.as_ps().max(1)).max(1));
         }
     }
@@ -164,8 +166,12 @@ impl Engine {
         };
         let spun = self.spins(vcpu, &mut spin);
         let state = &mut self.vcpus[vcpu];
-        state.spin = spun.is_none().then_some(spin);
-        state.spun = spun.map(|spun| (spun, spin.polls));
+        if let Some(spun) = spun {
+            state.spin = None;
+            state.spun = Some((spun, spin.polls));
+        } else if let Some(kept) = &mut state.spin {
+            kept.polls = spin.polls;
+        }
         spun.is_some()
     }
 }

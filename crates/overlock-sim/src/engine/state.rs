@@ -155,11 +155,7 @@ impl Engine {
 
     /// `vcpu` enters another state.
     pub fn enter(&mut self, vcpu: usize, next: State) {
-        let state = &mut self.vcpus[vcpu];
-        state.account = state.account_at(self.now);
-        state.overhead = Time::ZERO;
-        state.since = self.now;
-        state.state = next;
+        self.vcpus[vcpu].enter(self.now, next);
     }
 
     /// `vcpu`, which runs, is busy for `time`. Returns whether its fibre has to be suspended.

@@ -132,12 +132,28 @@ impl Vcpu {
 
     /// Its account up to `now`.
     pub fn account_at(&self, now: Time) -> Account {
+        let mut account = self.account;
+        for (state, time) in self.since_then(now) {
+            account[state] += time;
+        }
+        account
+    }
+
+    /// Enters another state.
+    pub fn enter(&mut self, now: Time, next: State) {
+        for (state, time) in self.since_then(now) {
+            self.account[state] += time;
+        }
+        self.overhead = Time::ZERO;
+        self.since = now;
+        self.state = next;
+    }
+
+    /// The time that the account does not include yet.
+    fn since_then(&self, now: Time) -> [(State, Time); 2] {
         let time = now - self.since;
         let overhead = time.min(self.overhead);
-        let mut account = self.account;
-        account[State::Host] += overhead;
-        account[self.state] += time - overhead;
-        account
+        [(State::Host, overhead), (self.state, time - overhead)]
     }
 
     /// When the context switch to it ends.

@@ -260,7 +260,9 @@ fn a_request_that_follows_comes_late() {
 fn distance_on_the_ring_takes_time() {
     let mut ring = machine();
     ring.costs.ring = 0.5;
-    let ways = [0, 1, 2, 3].map(|core| ring.way(core, 0));
+    let mut cache = Cache::new(&ring, 1);
+    let line = cache.line(0);
+    let ways = [0, 1, 2, 3].map(|core| cache.way(core, line));
     assert_eq!(
         ways.map(|way| ways.iter().filter(|&&other| other == way).count())
             .iter()
