@@ -76,7 +76,9 @@ impl Time {
     /// Returns it `factor` times.
     #[must_use]
     pub fn scale(self, factor: f64) -> Self {
-        Self((self.0 as f64 * factor) as u64)
+        // To and from signed numbers it is an instruction each, else a dozen.
+        let ps = self.0.min(i64::MAX as u64) as i64;
+        Self((ps as f64 * factor) as i64 as u64)
     }
 
     /// Returns half of it.
