@@ -313,6 +313,12 @@ fn what_is_wrong_is_named_with_what_is_valid() {
         &["--show", "pdp-11"],
         &["--show pdp-11", "barcelona", "kvm-nople"],
     );
+    let unknown = written(&dir, "pdp.toml", "base = \"pdp-11\"");
+    options(&["--show", &unknown], &["pdp.toml", "called 'pdp-11'"]);
+    let none = written(&dir, "none.toml", "cores = 4");
+    options(&["--show", &none], &["none.toml: base is missing"]);
+    let number = written(&dir, "number.toml", "\nbase = 1");
+    options(&["--show", &number], &["number.toml:2: base must be"]);
     options(
         &["--show", "kvm:x=1"],
         &["unknown key 'x'", "heavy_barrier"],
@@ -334,6 +340,26 @@ fn what_is_wrong_is_named_with_what_is_valid() {
             "sim --show this-machine",
         ],
     );
+}
+
+/// A file is printed with the keys of its base, and is then the same without it.
+#[test]
+fn a_file_is_shown_with_all_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "own.toml", "base = \"barcelona\"\nhop = \"0.1us\"\n");
+    let shown = text(overlock().args(["sim", "--show", &format!("{file}:socket=60")]));
+    let file = written(&dir, "shown.toml", &shown.replace("barcelona", "x7560"));
+    let again: Machine = spec::read(&file, &spec::Bases::none()).unwrap();
+    let named = Machine::named("barcelona:hop=100ns:socket=60ns").unwrap();
+    assert_eq!(
+        (again.costs, again.sockets, again.cores),
+        (named.costs, named.sockets, named.cores)
+    );
+    for (base, key) in [("kvm", "poll"), ("rw", "reads")] {
+        let file = written(&dir, "other.toml", &format!("base = \"{base}\""));
+        let shown = text(overlock().args(["sim", "--show", &file]));
+        assert!(shown.contains(&format!("\n{key} = ")), "{shown}");
+    }
 }
 
 /// Fails where a measurement cannot be kept, or has another cost than was measured.

@@ -155,6 +155,20 @@ pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
     })
 }
 
+/// Returns the name of what such a text changes: a preset, or another base; of a file, its base.
+/// It may not exist.
+///
+/// # Errors
+///
+/// The file is unreadable, is not TOML, or has no base.
+pub fn base(text: &str) -> Result<String, Error> {
+    let name = text.split(':').next().unwrap_or_default();
+    match is_file(name) {
+        true => file::base(name),
+        false => Ok(name.to_owned()),
+    }
+}
+
 fn overridden<T: Spec>(
     text: &str,
     base: impl FnOnce(&str) -> Result<T, Error>,

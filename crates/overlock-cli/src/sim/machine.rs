@@ -95,40 +95,43 @@ pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Exit> {
     spec::read(text, bases).map_err(|error| Exit::usage(error.to_string()))
 }
 
-/// A machine, a host or a workload as a file in TOML.
+/// A machine, a host or a workload as a file in TOML, with all of its keys.
 pub fn show(text: &str) -> Result<String, Exit> {
-    let name = text.split(':').next().unwrap_or_default();
-    let shown = if name == here::NAME {
+    let usage = |error: spec::Error| Exit::usage(error.to_string());
+    let name = spec::base(text).map_err(usage)?;
+    if name == here::NAME {
         let (measured, _) = here::measure(Shown::probe().allowed());
         let bases = Bases {
             names: &[here::NAME],
             find: &|name| (name == here::NAME).then(|| measured.clone()),
         };
-        spec::read(text, &bases).map(|mut machine: Machine| {
-            // Any preset can be the base, since all keys are there. A measurement is never the
-            // same again.
-            let about = machine.about().to_owned();
-            machine.rename(PRESETS[0].name().to_owned(), about);
-            spec::toml(&machine)
-        })
-    } else if Machine::preset(name).is_some() {
-        Machine::named(text).map(|machine| spec::toml(&machine))
-    } else if Host::preset(name).is_some() {
-        Host::named(text).map(|host| spec::toml(&host))
-    } else if Workload::named(name).is_some() {
-        text.parse().map(|workload: Workload| spec::toml(&workload))
+        let mut machine: Machine = read(text, &bases)?;
+        // Any preset can be the base, since all keys are there. A measurement is never the same
+        // again.
+        let about = machine.about().to_owned();
+        machine.rename(PRESETS[0].name().to_owned(), about);
+        Ok(spec::toml(&machine))
+    } else if Machine::preset(&name).is_some() {
+        shown::<Machine>(text)
+    } else if Host::preset(&name).is_some() {
+        shown::<Host>(text)
+    } else if Workload::named(&name).is_some() {
+        shown::<Workload>(text)
     } else {
         let machines = PRESETS.iter().map(Spec::name);
         let hosts = Host::PRESETS.iter().map(Spec::name);
         let workloads = Workload::ALL.iter().map(Workload::name);
         let machines = machines.chain([here::NAME]);
         let names: Vec<&str> = machines.chain(hosts).chain(workloads).collect();
-        return Err(Exit::usage(format!(
-            "--show {name}: unknown machine, host or workload; they are {}",
+        Err(Exit::usage(format!(
+            "--show {text}: no machine, host or workload is called '{name}'; they are {}",
             names.join(", ")
-        )));
-    };
-    shown.map_err(|error| Exit::usage(error.to_string()))
+        )))
+    }
+}
+
+fn shown<T: Spec>(text: &str) -> Result<String, Exit> {
+    read(text, &Bases::none()).map(|read: T| spec::toml(&read))
 }
 
 impl Place {

@@ -47,7 +47,8 @@ pub struct Args {
     #[arg(long)]
     pub list: bool,
 
-    /// Print a machine, a host or a workload as a file in TOML, with what its keys are, and exit
+    /// Print a machine, a host or a workload, by name or by file, as a file in TOML with all of its
+    /// keys and what they are, and exit
     #[arg(long, value_name = "NAME", conflicts_with = "list")]
     pub show: Option<String>,
 

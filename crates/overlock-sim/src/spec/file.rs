@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::ops::Range;
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Bases, Changes, Error, Kind, Refused, Spec, Value};
@@ -19,6 +20,29 @@ pub fn is_file(name: &str) -> bool {
 
 /// Reads a file.
 pub(super) fn read<T: Spec>(path: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
+    parse(path, &contents(path)?, bases)
+}
+
+/// Returns the name of what a file changes: a preset, or another base.
+pub(super) fn base(path: &str) -> Result<String, Error> {
+    let text = contents(path)?;
+    let table = table(path, &text)?;
+    let base = table.get_ref().get("base").ok_or_else(|| {
+        let what = "the machine, host or workload that the file changes";
+        Error(format!("{path}: base is missing: {what}"))
+    })?;
+    match base.get_ref() {
+        DeValue::String(base) => Ok(base.to_string()),
+        _ => Err(at(
+            path,
+            &text,
+            base.span(),
+            "base must be a string".to_owned(),
+        )),
+    }
+}
+
+fn contents(path: &str) -> Result<String, Error> {
     let unreadable = |error: &dyn std::fmt::Display| Error(format!("{path}: {error}"));
     let about = fs::metadata(path).map_err(|error| unreadable(&error))?;
     if !about.is_file() || about.len() > MOST_BYTES {
@@ -26,27 +50,33 @@ pub(super) fn read<T: Spec>(path: &str, bases: &Bases<'_, T>) -> Result<T, Error
             "must be a regular file of at most {MOST_BYTES} bytes"
         )));
     }
-    let text = fs::read_to_string(path).map_err(|error| unreadable(&error))?;
-    parse(path, &text, bases)
+    fs::read_to_string(path).map_err(|error| unreadable(&error))
 }
 
-/// Reads a file's content; `path` is for messages.
-pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
-    let at = |span: Range<usize>, why: String| {
-        let line = 1 + text.as_bytes()[..span.start.min(text.len())]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
-        Error(format!("{path}:{line}: {why}"))
-    };
-    let table = DeTable::parse(text).map_err(|error| {
+/// The error at a place in a file.
+fn at(path: &str, text: &str, span: Range<usize>, why: String) -> Error {
+    let line = 1 + text.as_bytes()[..span.start.min(text.len())]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count();
+    Error(format!("{path}:{line}: {why}"))
+}
+
+fn table<'t>(path: &str, text: &'t str) -> Result<Spanned<DeTable<'t>>, Error> {
+    DeTable::parse(text).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
         let what = match (error.message(), text.get(span.clone())) {
             ("duplicate key", Some(key)) => format!("{key} is there twice"),
             (message, _) => message.to_owned(),
         };
-        at(span, what)
-    })?;
+        at(path, text, span, what)
+    })
+}
+
+/// Reads a file's content; `path` is for messages.
+pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
+    let at = |span, why| at(path, text, span, why);
+    let table = table(path, text)?;
     let (mut base, mut about, mut changes) = (None, None, Changes::default());
     let mut spans = HashMap::new();
     let mut entries: Vec<_> = table.get_ref().iter().collect();
