@@ -203,7 +203,8 @@ OVL_PRIVATE_ASSERT(sizeof(ovl_cond_t) == 8);
 
 /* Inline functions are never emitted: their addresses, and calls that a compiler does not inline,
  * are the library's. An unlock is always a call: the library has the sequence that checks for
- * sleepers and releases without a locked instruction. Define OVL_NO_INLINE to call it always. */
+ * sleepers and releases without a locked instruction. Define OVL_NO_INLINE to call it to lock,
+ * too. */
 #if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(OVL_NO_INLINE) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define OVL_PRIVATE_INLINE extern __inline__ __attribute__((__gnu_inline__, __always_inline__, __artificial__))
 

@@ -6,7 +6,7 @@ use clap::Command;
 use clap::error::ContextKind;
 use clap::error::ErrorKind::{
     ArgumentConflict, DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
-    InvalidSubcommand, MissingRequiredArgument, MissingSubcommand,
+    InvalidSubcommand, MissingRequiredArgument, MissingSubcommand, UnknownArgument,
 };
 
 use crate::exit::Exit;
@@ -62,6 +62,10 @@ pub fn explain(error: clap::Error, program: Command) -> Exit {
     let line = line.trim_start_matches("error: ");
     match error.kind() {
         MissingRequiredArgument => Exit::usage(format!("{line}; --help says more")),
+        UnknownArgument => Exit::usage(match error.get(ContextKind::SuggestedArg) {
+            Some(other) => format!("{line}; did you mean '{other}'?"),
+            None => line.to_owned(),
+        }),
         InvalidSubcommand => {
             let (word, names) = subcommands(&error, program);
             let names = names.join(", ");

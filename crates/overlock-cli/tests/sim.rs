@@ -60,6 +60,10 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     refused(&["micro", "sweep"], &["'sweep' cannot be used with"]);
     // A second argument is no subcommand.
     refused(&["micro", "semop"], &["unexpected argument 'semop' found"]);
+    refused(
+        &["sweep", "--machine", "x7560"],
+        &["unexpected argument '--machine' found; did you mean '--machines'?"],
+    );
 }
 
 #[test]

@@ -129,13 +129,21 @@ pub struct Traffic {
     pub memory: u64,
 }
 
+/// The site of a core, which is computed once: that takes divisions.
+#[derive(Clone, Copy, Debug)]
+struct Site {
+    place: Place,
+    /// Its number on the ring of its last-level cache.
+    stop: usize,
+}
+
 /// The state of all lines of a machine.
 #[derive(Debug)]
 pub struct Cache {
     machine: Machine,
-    /// Of each core, its place and its stop on the ring; and the ways by distance. To compute them
-    /// takes divisions.
-    cores: Vec<(Place, usize)>,
+    /// The sites of the cores.
+    sites: Vec<Site>,
+    /// The ways between a core and a slice, by the difference of their numbers on the ring.
     ways: Vec<f64>,
     numbers: FxHashMap<usize, usize>,
     lines: Vec<Line>,
@@ -149,8 +157,11 @@ impl Cache {
     pub fn new(machine: &Machine, seed: u64) -> Self {
         Self {
             machine: machine.clone(),
-            cores: (0..machine.all_cores())
-                .map(|core| (machine.place_of(core), machine.stop_of(core)))
+            sites: (0..machine.all_cores())
+                .map(|core| Site {
+                    place: machine.place_of(core),
+                    stop: machine.stop_of(core),
+                })
                 .collect(),
             ways: machine.ways().collect(),
             numbers: FxHashMap::default(),
@@ -229,7 +240,7 @@ impl Cache {
         Request {
             vcpu,
             core,
-            place: self.cores[core].0,
+            place: self.sites[core].place,
             access,
             buffered: false,
             requested_at: now,
@@ -239,7 +250,7 @@ impl Cache {
 
     /// The length of the way from a core to a line, relative to the mean.
     fn way(&self, core: usize, line: usize) -> f64 {
-        self.ways[self.cores[core].1.abs_diff(self.lines[line].slice)]
+        self.ways[self.sites[core].stop.abs_diff(self.lines[line].slice)]
     }
 
     /// Whether a store of `core` can take effect now: the core owns the line, and it is there.

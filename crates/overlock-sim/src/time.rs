@@ -73,10 +73,12 @@ impl Time {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// Returns it `factor` times.
+    /// Returns it `factor` times, which must not be negative. The result is at most 106 days, and
+    /// a longer time counts as that.
     #[must_use]
     pub fn scale(self, factor: f64) -> Self {
-        // To and from signed numbers it is an instruction each, else a dozen.
+        debug_assert!(factor >= 0.0);
+        // Conversions of signed numbers need about half of the instructions of others on x86-64.
         let ps = self.0.min(i64::MAX as u64) as i64;
         Self((ps as f64 * factor) as i64 as u64)
     }

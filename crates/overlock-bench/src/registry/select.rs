@@ -22,6 +22,9 @@ impl fmt::Display for NoSuchLock {
             names,
         } = self;
         let knows = |family: &Family| family.locks().iter().any(|entry| entry.is(word));
+        let has = |family: &Family| family.locks().iter().any(|entry| same(entry.name, word));
+        // An alias, too, may be the name of a lock for something else.
+        let means_other = !has(family) && Family::ALL.iter().any(has);
         let workloads = list(&family.workloads());
         if names.is_empty() {
             return write!(f, "{workloads} {UNIT_TESTED}");
@@ -31,12 +34,18 @@ impl fmt::Display for NoSuchLock {
                 f,
                 "'{word}' has no lock for {workloads} that can be simulated"
             )?;
-        } else if knows(family) {
+        } else if knows(family) && !means_other {
             write!(f, "'{word}' {UNIT_TESTED}")?;
         } else {
             let others: Vec<&str> = Family::ALL
                 .iter()
-                .filter(|other| knows(other))
+                .filter(|other| {
+                    if means_other {
+                        has(other)
+                    } else {
+                        knows(other)
+                    }
+                })
                 .flat_map(|other| other.workloads())
                 .collect();
             if others.is_empty() {

@@ -114,6 +114,11 @@ fn what_can_be_simulated_is_told_from_what_cannot() {
         "{text}"
     );
     assert!(!text.contains("parking_lot"), "{text}");
+    let text = simulated(Family::ReaderWriter, &["overlock"]).unwrap_err();
+    assert!(
+        text.starts_with("'overlock' is for micro, semop, qdisc, build and fserver, not for rw"),
+        "{text}"
+    );
     let text = simulated(Family::Exclusive, &["peers"]).unwrap_err();
     assert!(
         text.starts_with("'peers' has no lock for micro, "),

@@ -21,9 +21,14 @@ impl Load {
             let levels = overcommit.iter().map(|text| level(text));
             levels.collect::<Result<_, _>>().map(Self::Overcommit)
         } else {
-            let threads = numbers
-                .iter()
-                .map(|text| whole(option, text, 1, usize::MAX));
+            let threads = numbers.iter().map(|text| {
+                if text.trim().ends_with(['x', 'X']) && level(text).is_ok() {
+                    return Err(Exit::usage(format!(
+                        "{option} {text}: must be a whole number; for each CPU it is --overcommit {text}"
+                    )));
+                }
+                whole(option, text, 1, usize::MAX)
+            });
             threads.collect::<Result<_, _>>().map(Self::Threads)
         }
     }
@@ -78,6 +83,17 @@ mod tests {
         for nonsense in ["0x", "-1x", "x", "", "NaN", "inf", "two"] {
             assert!(message(level(nonsense)).contains("such as 1x or 2.5x"));
         }
+    }
+
+    #[test]
+    fn a_level_is_no_number_of_threads() {
+        let load = |text: &str| message(Load::new("--vcpus", &[text.to_owned()], &[]));
+        let text = load("0.5x");
+        assert!(
+            text.ends_with("for each CPU it is --overcommit 0.5x"),
+            "{text}"
+        );
+        assert_eq!(load("x"), "--vcpus x: must be a whole number of at least 1");
     }
 
     #[test]

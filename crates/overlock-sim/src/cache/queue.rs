@@ -18,17 +18,17 @@ pub(super) struct Queue {
     /// Their numbers, which are indices into `requests`.
     numbers: Vec<u32>,
     requests: Vec<Request>,
-    /// The numbers of those that have been taken.
+    /// The numbers that no waiting request has.
     free: Vec<u32>,
     /// No request arrives later. Mostly all of them have arrived, and none has to be looked at.
     latest: Time,
-    /// The cores of the requests, and those of them that may have made several.
+    /// The cores of the requests, and those of them that may have made several of these.
     cores: Cores,
     several: Cores,
 }
 
 /// The core of a request, and whether that only reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Maker(u16);
 
 const _: () = assert!(2 * MOST_CORES <= 1 << u16::BITS);
@@ -48,7 +48,7 @@ impl Maker {
 }
 
 /// The requests whose arrivals may have changed.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Affected {
     /// Those of these cores.
     pub cores: Range<usize>,

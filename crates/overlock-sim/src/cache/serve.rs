@@ -94,9 +94,9 @@ impl Cache {
         if request.access == Access::Read
             && let Copies::Shared(cores) = &mut state.copies
         {
-            // One more reader of a line that its cluster shares affects only waiting requests of
-            // its own core. The first of its cluster affects those near it, and all that
-            // invalidate copies.
+            // The first reader of a cluster affects waiting requests near it, and all that
+            // invalidate copies. Another one affects only those of its own core: it is as near as
+            // a copy that they wait for already, and no copy is nearer (`Machine::check`).
             let affected = match cores.meets(self.machine.cores_of(place)) {
                 true => Affected::of(request.core),
                 false => Affected {

@@ -3,6 +3,7 @@
 //! A transfer within a socket takes 60 ns: 20 for the request, 15 for the snoop and 25 for the
 //! data. All costs that are divided like that are multiples of 12 ns, so that there is no rounding.
 
+mod moves;
 mod random;
 mod scenes;
 mod watch;
