@@ -83,9 +83,9 @@ fn a_table_stands_beside_the_published_one() {
 
     let csv = told(&["--csv", "-"]);
     assert_eq!(csv.lines().count(), 4, "{csv}");
-    assert!(
-        csv.starts_with("table,place,what,simulated,least,most,published,ratio,null,bound,reached")
-    );
+    assert!(csv.starts_with(
+        "table,place,what,simulated,least,most,published,ratio,null,scaled,bound,reached"
+    ));
 }
 
 /// One picture of all tables, in the order of the arguments.

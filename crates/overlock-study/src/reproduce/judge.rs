@@ -31,6 +31,8 @@ pub struct Line {
     pub reached: bool,
     /// The null model's prediction, if it has one.
     pub null: Option<f64>,
+    /// Ours times a constant for the series, which is fitted as that of the null model.
+    pub scaled: f64,
     /// How the null model scales the constant of the series to this place.
     #[serde(skip)]
     pub(super) shape: f64,
@@ -77,7 +79,7 @@ impl Line {
         let mut line = seeds[0].clone();
         line.ratio = measured / line.published;
         line.reached = line.reaches(measured);
-        (line.measured, line.spread) = (measured, spread);
+        (line.measured, line.spread, line.scaled) = (measured, spread, measured);
         line
     }
 }
@@ -177,6 +179,7 @@ impl Verdict {
             absolute,
             reached: false,
             null: None,
+            scaled: measured,
             shape: 1.0,
         };
         line.reached = line.reaches(measured);

@@ -1,5 +1,5 @@
-//! Reproduced tables as docs/simulator.md has them: each between two comments, by which
-//! `.ci/simulator` finds it.
+//! Reproduced tables as docs/simulator-tables.md has them: each between two comments, by which
+//! `.ci/simulator` finds it. docs/simulator.md has the scores.
 
 use std::fmt::Write;
 
@@ -29,8 +29,8 @@ pub fn table(reproduction: &Reproduction) -> String {
 /// The scores of all tables, and of groups of them.
 pub fn summary(all: &[Reproduction]) -> String {
     let mut text = String::from(
-        "| tables | figures | within their bounds | of the null model's | skill |\n\
-         |---|---|---|---|---|\n",
+        "| tables | figures | within their bounds | skill | scaled: within | scaled: skill | of the null model's |\n\
+         |---|---|---|---|---|---|---|\n",
     );
     for (name, score) in groups(all) {
         text += &scored(&name, &score);
@@ -73,13 +73,15 @@ fn claim(claim: &Claim) -> String {
 }
 
 fn scored(name: &str, score: &Score) -> String {
-    let skill = score.skill();
+    let of = |skill: Option<f64>| skill.map_or_else(String::new, |skill| format!("{skill:.2}"));
     format!(
-        "| {name} | {} | {} | {} | {} |\n",
+        "| {name} | {} | {} | {} | {} | {} | {} |\n",
         score.figures,
         score.reached,
+        of(score.skill()),
+        score.scaled_reached,
+        of(score.scaled_skill()),
         score.null_reached,
-        skill.map_or_else(String::new, |skill| format!("{skill:.2}")),
     )
 }
 

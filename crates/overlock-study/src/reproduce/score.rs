@@ -10,6 +10,10 @@
 //! - A series of one figure would be met exactly. So it has no constant: a ratio of locks is 1
 //!   there, a gain is 0, and for any other quantity there is no prediction.
 //!
+//! The simulation has no such constants. To tell what it knows about the shape of a series from what
+//! it knows about rates, its figures are scored a second time, *scaled*: times a constant for each
+//! series, which is fitted in the same way. A series of one figure has none.
+//!
 //! A gain counts as `1 + gain`. The error of a prediction is the logarithm of its ratio to the
 //! published figure, without the sign, at most that of a factor of 1000.
 
@@ -29,10 +33,14 @@ pub struct Score {
     pub figures: usize,
     /// Those that the simulation has within their bounds.
     pub reached: usize,
+    /// Those that it has if it is scaled.
+    pub scaled_reached: usize,
     /// Those that the null model has.
     pub null_reached: usize,
     /// The mean error of the simulation, on logarithms.
     pub error: f64,
+    /// That of the scaled one.
+    pub scaled_error: f64,
     /// That of the null model.
     pub null_error: f64,
 }
@@ -45,12 +53,15 @@ impl Score {
             let Some(null) = line.null else { continue };
             score.figures += 1;
             score.reached += usize::from(line.reached);
+            score.scaled_reached += usize::from(line.reaches(line.scaled));
             score.null_reached += usize::from(line.reaches(null));
             score.error += error(line, line.measured);
+            score.scaled_error += error(line, line.scaled);
             score.null_error += error(line, null);
         }
         let figures = score.figures.max(1) as f64;
         score.error /= figures;
+        score.scaled_error /= figures;
         score.null_error /= figures;
         score
     }
@@ -58,7 +69,16 @@ impl Score {
     /// One minus the error over that of the null model: 1 is perfect, 0 is no better than the null
     /// model. `None` if that makes no error.
     pub fn skill(&self) -> Option<f64> {
-        (self.null_error > 0.0).then(|| 1.0 - self.error / self.null_error)
+        self.over_null(self.error)
+    }
+
+    /// The same of the scaled simulation.
+    pub fn scaled_skill(&self) -> Option<f64> {
+        self.over_null(self.scaled_error)
+    }
+
+    fn over_null(&self, error: f64) -> Option<f64> {
+        (self.null_error > 0.0).then(|| 1.0 - error / self.null_error)
     }
 }
 
@@ -82,7 +102,7 @@ pub fn groups(all: &[Reproduction]) -> Vec<(String, Score)> {
     groups
 }
 
-/// Has the null model predict the lines.
+/// Has the null model predict the lines, and scales ours.
 pub(super) fn predict(verdict: &mut Verdict) {
     let of = |line: &Line| (line.place.machine, line.what.clone());
     let predictions: Vec<_> = verdict
@@ -90,11 +110,12 @@ pub(super) fn predict(verdict: &mut Verdict) {
         .iter()
         .map(|line| {
             let series = verdict.lines.iter().filter(|other| of(other) == of(line));
-            constant(series.collect::<Vec<_>>().as_slice(), line)
+            let series: Vec<&Line> = series.collect();
+            (constant(&series, line), scaled(&series, line))
         })
         .collect();
-    for (line, prediction) in verdict.lines.iter_mut().zip(predictions) {
-        line.null = prediction;
+    for (line, (null, scaled)) in verdict.lines.iter_mut().zip(predictions) {
+        (line.null, line.scaled) = (null, scaled);
     }
 }
 
@@ -108,6 +129,18 @@ fn constant(series: &[&Line], line: &Line) -> Option<f64> {
         .map(|line| scale.log(line.published) - line.shape.ln());
     let mean = logs.sum::<f64>() / series.len() as f64;
     Some(scale.figure(mean + line.shape.ln()))
+}
+
+/// The line's figure times the constant of the series.
+fn scaled(series: &[&Line], line: &Line) -> f64 {
+    let scale = line.what.unit.scale;
+    let off = |line: &&Line| scale.log(line.published) - scale.log(line.measured);
+    let mean = series.iter().map(off).sum::<f64>() / series.len() as f64;
+    // Without a figure for each place there is nothing to fit it to.
+    match series.len() > 1 && mean.is_finite() {
+        true => scale.figure(scale.log(line.measured) + mean),
+        false => line.measured,
+    }
 }
 
 fn error(line: &Line, figure: f64) -> f64 {

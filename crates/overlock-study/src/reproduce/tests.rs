@@ -221,6 +221,43 @@ fn the_null_model_has_one_constant_for_a_series() {
     assert!((score.skill().unwrap() - 0.75).abs() < 1e-9);
 }
 
+/// Figures that are all off by one factor are met once they are scaled. A figure alone is not
+/// scaled, nor is a series with a figure that is none.
+#[test]
+fn a_constant_for_a_series_leaves_its_shape() {
+    let mut verdict = Verdict::default();
+    let mut series = |name: &'static str, figures: [f64; 2]| {
+        for (threads, measured) in [1, 2].into_iter().zip(figures) {
+            let place = Place::new(threads, Count::Threads);
+            verdict.within(
+                place,
+                UNIT.of(name),
+                measured,
+                4f64.powi(threads as i32),
+                0.25,
+            );
+        }
+    };
+    series("off", [10.0, 40.0]);
+    series("turned", [40.0, 10.0]);
+    series("none", [f64::NAN, 16.0]);
+    series("zero", [0.0, 16.0]);
+    verdict.within(HERE, RATIO.of("alone"), 2.0, 4.0, 0.25);
+    predict(&mut verdict);
+    let scaled: Vec<_> = verdict.lines.iter().map(|line| line.scaled).collect();
+    let expected = [4.0, 16.0, 16.0, 4.0, f64::NAN, 16.0, 0.0, 16.0, 2.0];
+    for (scaled, expected) in scaled.iter().zip(expected) {
+        let near = (scaled - expected).abs() < 1e-9;
+        assert!(
+            near || scaled.is_nan() && expected.is_nan(),
+            "{scaled}, not {expected}"
+        );
+    }
+    let off = Score::of(&verdict.lines[..2]);
+    assert_eq!((off.reached, off.scaled_reached), (0, 2));
+    assert!((off.scaled_skill().unwrap() - 1.0).abs() < 1e-9);
+}
+
 #[test]
 fn the_null_model_scales_builds_with_cpus() {
     let machine = Machine::preset("e5-2620v4").unwrap();

@@ -60,15 +60,16 @@ fn scored(score: &Score) -> String {
     let Score {
         figures,
         reached,
+        scaled_reached,
         null_reached,
         ..
     } = score;
-    let skill = score
-        .skill()
-        .map_or_else(String::new, |skill| format!(", skill {skill:.2}"));
+    let of =
+        |skill: Option<f64>| skill.map_or_else(String::new, |skill| format!(", skill {skill:.2}"));
+    let (skill, scaled) = (of(score.skill()), of(score.scaled_skill()));
     format!(
-        "of the {figures} figures that the null model predicts, {reached} are within their bounds; \
-         of its predictions {null_reached}{skill}"
+        "of the {figures} figures that the null model predicts, {reached} are within their bounds{skill}; \
+         scaled as its own {scaled_reached}{scaled}; of its predictions {null_reached}"
     )
 }
 
@@ -143,6 +144,7 @@ struct Record<'a> {
     published: f64,
     ratio: f64,
     null: Option<f64>,
+    scaled: f64,
     bound: f64,
     reached: bool,
 }
@@ -167,6 +169,7 @@ pub fn csv(out: &mut dyn io::Write, all: &[Reproduction]) -> io::Result<()> {
                     published: line.published,
                     ratio: line.ratio,
                     null: line.null,
+                    scaled: line.scaled,
                     bound: line.bound,
                     reached: line.reached,
                 })
