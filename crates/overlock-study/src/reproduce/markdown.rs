@@ -29,7 +29,7 @@ pub fn table(reproduction: &Reproduction) -> String {
 /// The scores of all tables, and of groups of them.
 pub fn summary(all: &[Reproduction]) -> String {
     let mut text = String::from(
-        "| tables | figures | within their bounds | skill | scaled: within | scaled: skill | of the null model's |\n\
+        "| tables | figures | within their bounds | skill | scaled, within | scaled, skill | null model, within |\n\
          |---|---|---|---|---|---|---|\n",
     );
     for (name, score) in groups(all) {

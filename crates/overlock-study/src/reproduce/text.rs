@@ -65,11 +65,11 @@ fn scored(score: &Score) -> String {
         ..
     } = score;
     let of =
-        |skill: Option<f64>| skill.map_or_else(String::new, |skill| format!(", skill {skill:.2}"));
+        |skill: Option<f64>| skill.map_or_else(String::new, |skill| format!(" (skill {skill:.2})"));
     let (skill, scaled) = (of(score.skill()), of(score.scaled_skill()));
     format!(
-        "of the {figures} figures that the null model predicts, {reached} are within their bounds{skill}; \
-         scaled as its own {scaled_reached}{scaled}; of its predictions {null_reached}"
+        "of the {figures} figures that the null model predicts, {reached} are within their \
+         bounds{skill}, {scaled_reached} if scaled{scaled}, and {null_reached} of its own"
     )
 }
 
