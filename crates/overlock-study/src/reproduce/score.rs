@@ -143,6 +143,15 @@ fn scaled(series: &[&Line], line: &Line) -> f64 {
     }
 }
 
+/// The mean error of all figures, whether the null model predicts them or not.
+pub(super) fn mean_error(verdicts: &[Verdict]) -> f64 {
+    let errors = || {
+        let lines = verdicts.iter().flat_map(|verdict| &verdict.lines);
+        lines.map(|line| error(line, line.measured))
+    };
+    errors().sum::<f64>() / errors().count().max(1) as f64
+}
+
 fn error(line: &Line, figure: f64) -> f64 {
     apart(line.what.unit.scale, figure, line.published)
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::score::apart;
+use super::score::{apart, mean_error};
 use super::{Case, Failure, Job, Options, Run, Site, Table, Verdict, simulate_all};
 
 pub use constant::Constant;
@@ -39,6 +39,8 @@ type Variant = Vec<Option<Site>>;
 pub struct Effect {
     /// The mean absolute change of the figures, on logarithms.
     pub change: f64,
+    /// The mean error of the figures then, on logarithms.
+    pub error: f64,
     /// Figures that come within their bounds.
     pub enters: Vec<String>,
     /// Figures that do no longer.
@@ -77,6 +79,8 @@ pub struct Sensitivity {
     pub reached: (usize, usize),
     /// How many claims hold in it, and how many there are.
     pub held: (usize, usize),
+    /// The mean error of its figures, on logarithms.
+    pub error: f64,
     /// The effect of other seeds.
     pub chance: Effect,
     /// The constants, those that move figures the most first.
@@ -176,6 +180,7 @@ impl Study {
             length: options.length,
             reached: sum(before.iter().map(Verdict::reached)),
             held: sum(before.iter().map(Verdict::held)),
+            error: mean_error(&before),
             chance,
             constants,
             unused: unused.iter().map(|moved| moved.constant).collect(),
@@ -209,7 +214,10 @@ impl Study {
     }
 
     fn effect(&self, before: &[Verdict], after: &[Verdict]) -> Effect {
-        let mut effect = Effect::default();
+        let mut effect = Effect {
+            error: mean_error(after),
+            ..Effect::default()
+        };
         let mut figures = 0;
         for (((table, _), before), after) in self.tables.iter().zip(before).zip(after) {
             for (line, now) in before.lines.iter().zip(&after.lines) {

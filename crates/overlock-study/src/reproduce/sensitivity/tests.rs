@@ -30,8 +30,13 @@ fn a_constant_that_matters_moves_a_claim() {
     assert_eq!(names(&order), ["request", "balance_all"]);
     assert_eq!(names(&found.unused), ["poll", "hop"]);
     let moved = |at: usize| found.constants[at].down.clone().unwrap();
-    assert_eq!(moved(1), Effect::default());
+    let as_before = Effect {
+        error: found.error,
+        ..Effect::default()
+    };
+    assert_eq!(moved(1), as_before);
     assert!(moved(0).change > found.chance.change);
+    assert!(moved(0).error > found.error && found.error > 0.0);
     let lost = "qdisc: 32 senders: backoff_ticket above ticket";
     assert_eq!(moved(0).loses, [lost]);
     let told = text::describe(&found);
