@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Print the tables as docs/simulator-tables.md has them, and the scores as docs/simulator.md has
+    /// Print the tables as docs/simulator-tables.md has them, and the scores of docs/simulator.md
     #[arg(long)]
     markdown: bool,
 

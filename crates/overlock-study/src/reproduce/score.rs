@@ -10,9 +10,9 @@
 //! - A series of one figure would be met exactly. So it has no constant: a ratio of locks is 1
 //!   there, a gain is 0, and for any other quantity there is no prediction.
 //!
-//! The simulation has no such constants. To tell what it knows about the shape of a series from what
-//! it knows about rates, its figures are scored a second time, *scaled*: times a constant for each
-//! series, which is fitted in the same way. A series of one figure has none.
+//! The simulation has no such constants. To tell what it knows about the shape of a series from
+//! what it knows about rates, its figures are scored a second time, *scaled*: times a constant for
+//! each series, which is fitted in the same way. A series of one figure has none.
 //!
 //! A gain counts as `1 + gain`. The error of a prediction is the logarithm of its ratio to the
 //! published figure, without the sign, at most that of a factor of 1000.
