@@ -21,10 +21,13 @@ impl fmt::Display for NoSuchLock {
             family,
             names,
         } = self;
-        let knows = |family: &Family| family.locks().iter().any(|entry| entry.is(word));
         let has = |family: &Family| family.locks().iter().any(|entry| same(entry.name, word));
-        // An alias, too, may be the name of a lock for something else.
-        let means_other = !has(family) && Family::ALL.iter().any(has);
+        // An alias of one lock may be the name of another, which is meant then.
+        let is_a_name = Family::ALL.iter().any(has);
+        let knows = |family: &Family| match is_a_name {
+            true => has(family),
+            false => family.locks().iter().any(|entry| entry.is(word)),
+        };
         let workloads = list(&family.workloads());
         if names.is_empty() {
             return write!(f, "{workloads} {UNIT_TESTED}");
@@ -34,18 +37,12 @@ impl fmt::Display for NoSuchLock {
                 f,
                 "'{word}' has no lock for {workloads} that can be simulated"
             )?;
-        } else if knows(family) && !means_other {
+        } else if knows(family) {
             write!(f, "'{word}' {UNIT_TESTED}")?;
         } else {
             let others: Vec<&str> = Family::ALL
                 .iter()
-                .filter(|other| {
-                    if means_other {
-                        has(other)
-                    } else {
-                        knows(other)
-                    }
-                })
+                .filter(|other| knows(other))
                 .flat_map(|other| other.workloads())
                 .collect();
             if others.is_empty() {

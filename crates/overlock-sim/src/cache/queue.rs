@@ -14,7 +14,7 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     arrivals: Vec<Time>,
-    makers: Vec<Maker>,
+    requesters: Vec<Requester>,
     /// Their numbers, which are indices into `requests`.
     numbers: Vec<u32>,
     requests: Vec<Request>,
@@ -29,11 +29,11 @@ pub(super) struct Queue {
 
 /// The core of a request, and whether that only reads.
 #[derive(Clone, Copy, Debug)]
-struct Maker(u16);
+struct Requester(u16);
 
 const _: () = assert!(2 * MOST_CORES <= 1 << u16::BITS);
 
-impl Maker {
+impl Requester {
     fn new(request: &Request) -> Self {
         Self((request.core << 1) as u16 | u16::from(request.access == Access::Read))
     }
@@ -71,8 +71,8 @@ impl Affected {
         }
     }
 
-    fn has(&self, maker: Maker) -> bool {
-        self.cores.contains(&maker.core()) || self.writers && !maker.reads()
+    fn has(&self, requester: Requester) -> bool {
+        self.cores.contains(&requester.core()) || self.writers && !requester.reads()
     }
 }
 
@@ -87,7 +87,7 @@ impl Queue {
         }
         self.cores.insert(request.core);
         self.arrivals.push(arrives);
-        self.makers.push(Maker::new(&request));
+        self.requesters.push(Requester::new(&request));
         let number = self.free.pop().unwrap_or(self.requests.len() as u32);
         match self.requests.get_mut(number as usize) {
             Some(place) => *place = request,
@@ -131,9 +131,9 @@ impl Queue {
             arrived.nth(chosen).expect("so many have arrived")
         };
         self.arrivals.remove(index);
-        let core = self.makers.remove(index).core();
-        let is_there = |maker: &Maker| maker.core() == core;
-        if !self.several.contains(core) || !self.makers.iter().any(is_there) {
+        let core = self.requesters.remove(index).core();
+        let is_there = |requester: &Requester| requester.core() == core;
+        if !self.several.contains(core) || !self.requesters.iter().any(is_there) {
             self.cores.remove(core);
             self.several.remove(core);
         }
@@ -155,9 +155,9 @@ impl Queue {
         if affected.cores == Affected::ALL.cores {
             self.latest = Time::ZERO;
         }
-        let requests = self.makers.iter().zip(&self.numbers);
-        for (arrives, (&maker, &number)) in self.arrivals.iter_mut().zip(requests) {
-            if affected.has(maker) {
+        let requests = self.requesters.iter().zip(&self.numbers);
+        for (arrives, (&requester, &number)) in self.arrivals.iter_mut().zip(requests) {
+            if affected.has(requester) {
                 *arrives = arrival(&self.requests[number as usize]);
                 self.latest = self.latest.max(*arrives);
             }

@@ -119,28 +119,33 @@ pub(super) fn predict(verdict: &mut Verdict) {
     }
 }
 
+/// The null model's figure for the line.
 fn constant(series: &[&Line], line: &Line) -> Option<f64> {
     let scale = line.what.unit.scale;
-    if series.len() < 2 {
-        return scale.equal();
+    match offset(series, |line| line.shape.ln()) {
+        Some(offset) => Some(scale.figure(offset + line.shape.ln())),
+        None => scale.equal(),
     }
-    let logs = series
-        .iter()
-        .map(|line| scale.log(line.published) - line.shape.ln());
-    let mean = logs.sum::<f64>() / series.len() as f64;
-    Some(scale.figure(mean + line.shape.ln()))
 }
 
 /// The line's figure times the constant of the series.
 fn scaled(series: &[&Line], line: &Line) -> f64 {
     let scale = line.what.unit.scale;
-    let off = |line: &&Line| scale.log(line.published) - scale.log(line.measured);
-    let mean = series.iter().map(off).sum::<f64>() / series.len() as f64;
+    let offset = offset(series, |line| scale.log(line.measured));
     // Without a figure for each place there is nothing to fit it to.
-    match series.len() > 1 && mean.is_finite() {
-        true => scale.figure(scale.log(line.measured) + mean),
-        false => line.measured,
+    match offset.filter(|offset| offset.is_finite()) {
+        Some(offset) => scale.figure(offset + scale.log(line.measured)),
+        None => line.measured,
     }
+}
+
+/// The logarithm of the constant that fits predictions of these logarithms to the published figures
+/// of a series. `None` if there is but one figure.
+fn offset(series: &[&Line], log: impl Fn(&Line) -> f64) -> Option<f64> {
+    let offsets = series
+        .iter()
+        .map(|line| line.what.unit.scale.log(line.published) - log(line));
+    (series.len() > 1).then(|| offsets.sum::<f64>() / series.len() as f64)
 }
 
 /// The mean error of all figures, whether the null model predicts them or not.
