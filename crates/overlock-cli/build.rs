@@ -9,9 +9,11 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The sources of the program.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 6] = [
     ":(top,glob)crates/*/src/**",
     ":(top,glob)crates/*/Cargo.toml",
+    ":(top,glob)lab/**/src/**",
+    ":(top,glob)lab/**/Cargo.toml",
     ":(top)Cargo.toml",
     ":(top)Cargo.lock",
 ];
@@ -54,11 +56,8 @@ fn repository() -> Option<(String, Option<String>)> {
     for name in ["Cargo.toml", "Cargo.lock"] {
         watch(&top.join(name));
     }
-    for package in fs::read_dir(top.join("crates"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    let packages = ["crates", "lab"].map(|folder| fs::read_dir(top.join(folder)));
+    for package in packages.into_iter().flatten().flatten().flatten() {
         watch(&package.path().join("Cargo.toml"));
         watch(&package.path().join("src"));
     }

@@ -9,7 +9,7 @@ use crate::terminal::{print, width};
 
 /// Read what a program has counted: one that runs, or was started without `overlock run`
 ///
-/// A program with liboverlock_pthread.so in LD_PRELOAD and OVERLOCK_STAT=1 leaves a table in
+/// A program with liboverlock_preload.so in LD_PRELOAD and OVERLOCK_STAT=1 leaves a table in
 /// OVERLOCK_STAT_DIR, /dev/shm or TMPDIR: overlock-stat.PID. A daemon that `overlock run --stat`
 /// has started goes on counting when that has ended; `overlock run` says where.
 #[derive(Debug, clap::Args)]

@@ -109,7 +109,7 @@ pub mod tests {
         Row {
             lock: lock.to_owned(),
             object: lock.to_owned(),
-            kind: Kind(overlock_stat::Kind::Mutex),
+            kind: Kind(overlock_shared::Kind::Mutex),
             init: None,
             site: place("section"),
             acquisitions: Some(1000),
@@ -135,7 +135,7 @@ pub mod tests {
             events: vec![Event {
                 name: "ready".to_owned(),
                 object: "ready".to_owned(),
-                kind: Kind(overlock_stat::Kind::Cond),
+                kind: Kind(overlock_shared::Kind::Cond),
                 init: None,
                 site: place("idle"),
                 waits: 3,

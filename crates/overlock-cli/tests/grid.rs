@@ -34,7 +34,7 @@ fn refused(args: &[&str], says: &[&str]) {
 }
 
 fn validate(name: &str, document: &Value) {
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../overlock-bench/schema");
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/bench/schema");
     let schema = fs::read_to_string(schema.join(name)).unwrap();
     jsonschema::validate(&serde_json::from_str(&schema).unwrap(), document).unwrap();
 }

@@ -175,7 +175,7 @@ fn schema<T: Spec>(also: &str) -> Value {
 }
 
 fn schema_is_current<T: Spec>(also: &str) {
-    let path = format!("crates/overlock-bench/schema/{}.schema.json", T::WHAT);
+    let path = format!("lab/bench/schema/{}.schema.json", T::WHAT);
     let wanted = schema::<T>(also);
     let pretty = serde_json::to_string_pretty(&wanted).unwrap();
     let found = fs::read_to_string(root().join(&path)).unwrap_or_default();

@@ -98,7 +98,7 @@ fn reports_have_names_and_lines_of_the_program() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("_ZN"), "{text}");
-    assert!(!text.contains("overlock_pthread"), "{text}");
+    assert!(!text.contains("overlock_preload"), "{text}");
     assert!(!text.contains(['\x1e', '\x1f']), "{text}");
 }
 
@@ -189,13 +189,13 @@ fn a_library_that_is_not_there_is_told() {
     let mut command = Command::new(&alone);
     let text = complaint(&output(command.args(["run", "true"])), 2);
     assert!(
-        text.contains("cargo build --release -p overlock-pthread"),
+        text.contains("cargo build --release -p overlock-preload"),
         "{text}"
     );
     // The place of the library in an installation.
     let lib = dir.path().join("lib/overlock");
     fs::create_dir_all(&lib).unwrap();
-    let installed = lib.join("liboverlock_pthread.so");
+    let installed = lib.join("liboverlock_preload.so");
     fs::copy(library(), &installed).unwrap();
     let mut command = Command::new(&alone);
     let output = output(command.args(["run", "sh", "-c", "echo $LD_PRELOAD"]));

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use common::{ends, overlock, signal, text};
 
-const SCHEMA: &str = include_str!("../../overlock-torture/schema/torture.schema.json");
+const SCHEMA: &str = include_str!("../../../lab/torture/schema/torture.schema.json");
 
 fn torture() -> Command {
     let mut command = overlock();

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 /// The environment variable that names it.
 pub const VARIABLE: &str = "OVERLOCK_LIBRARY";
 
-const NAME: &str = "liboverlock_pthread.so";
+const NAME: &str = "liboverlock_preload.so";
 
 /// The places beside this program's own: a build directory, and where an installation puts it.
 const PLACES: [&str; 3] = [".", "../lib/overlock", "../lib"];
@@ -31,7 +31,7 @@ pub fn find(given: Option<&Path>) -> Result<PathBuf, Exit> {
     let found = places.iter().find_map(|place| absolute(place).ok());
     found.ok_or_else(|| {
         Exit::usage(format!(
-            "{NAME} is not in {0}, {0}/../lib/overlock or {0}/../lib; build it by `cargo build --release -p overlock-pthread`, \
+            "{NAME} is not in {0}, {0}/../lib/overlock or {0}/../lib; build it by `cargo build --release -p overlock-preload`, \
              and put it there or name it by --library or {VARIABLE}",
             dir.display()
         ))

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use overlock_stat::PREFIX;
+use overlock_shared::PREFIX;
 
 use super::mapping::Mapping;
 use super::symbols;

@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_stat::{MAGIC, Table, VERSION};
+use overlock_shared::{MAGIC, Table, VERSION};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 /// A table that may be changing.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use overlock_stat::{FAILED, PREFIX};
+use overlock_shared::{FAILED, PREFIX};
 use serde::Serialize;
 
 use super::mapping::Mapping;

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_stat::{Entry, Path, Table};
+use overlock_shared::{Entry, Path, Table};
 use serde::Serialize;
 
 use super::symbols::{Module, Place, Symbols};
 
 /// The sort of acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind(pub overlock_stat::Kind);
+pub struct Kind(pub overlock_shared::Kind);
 
 impl Serialize for Kind {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -192,7 +192,7 @@ fn names(entry: &Entry, symbols: &Symbols) -> Option<Names> {
     if entry.ready.load(Acquire) == 0 {
         return None;
     }
-    let kind = overlock_stat::Kind::of(entry.kind.load(Relaxed))?;
+    let kind = overlock_shared::Kind::of(entry.kind.load(Relaxed))?;
     let object = entry.object.load(Relaxed);
     let init = Some(entry.init.load(Relaxed)).filter(|&init| init != 0);
     let init = init.map(|init| symbols.call(init));
@@ -217,7 +217,7 @@ fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names, mutexes_count: boo
     let queued = contentions.saturating_sub(gave_up);
     let unfair = kind.is_sampled().then(|| entry.unfair.load(Relaxed));
     let share = |unfair: u64| unfair as f64 / (unfair + queued) as f64;
-    let counts = kind.is_sampled() && (kind != overlock_stat::Kind::Mutex || mutexes_count);
+    let counts = kind.is_sampled() && (kind != overlock_shared::Kind::Mutex || mutexes_count);
     let passed = entry.passed.load(Relaxed);
     Row {
         lock: names.name,

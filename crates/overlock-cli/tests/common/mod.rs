@@ -36,7 +36,7 @@ pub fn refused(assert: Assert, says: &[&str]) {
 /// The document of `overlock bench` or `overlock sim` is what its schema says.
 pub fn validate(document: &Value) {
     let schema =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../overlock-bench/schema/bench.schema.json");
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/bench/schema/bench.schema.json");
     let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
     jsonschema::validate(&schema, document).unwrap();
 }

@@ -12,14 +12,14 @@ pub fn library() -> &'static Path {
         let dir = program.parent().unwrap();
         let mut cargo = Command::new(env!("CARGO"));
         cargo
-            .args(["build", "-q", "-p", "overlock-pthread", "--target-dir"])
+            .args(["build", "-q", "-p", "overlock-preload", "--target-dir"])
             .arg(dir.parent().unwrap());
         if dir.ends_with("release") {
             cargo.arg("--release");
         }
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
         assert!(cargo.current_dir(manifest).status().unwrap().success());
-        dir.join("liboverlock_pthread.so")
+        dir.join("liboverlock_preload.so")
     })
 }
 

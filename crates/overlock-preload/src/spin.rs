@@ -1,0 +1,133 @@
+//! `pthread_spinlock_t`: glibc's format, with other waiting.
+//!
+//! The object has 4 bytes: no room for anything but the lock, nor for a mark that says which
+//! library has made it. A process-shared spinlock may have been made, or be used, by a process
+//! without this library. So all of them have glibc's format, and only the waiting differs: polls,
+//! then backoff sleeps of growing length, so that a preempted holder gets a CPU.
+//!
+//! glibc has two formats. On x86 a free lock is 1 and a taken one 0 or less, as glibc's waiters
+//! count down. Elsewhere a free lock is 0 and a taken one 1. A call of glibc's `pthread_spin_init`
+//! tells which, once.
+//!
+//! LA, acquire, takes the lock, and pairs with UL, release, of the unlock, which is the last
+//! access.
+
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use libc::EBUSY;
+use overlock::Linux;
+use overlock_core::{Platform, Spin};
+use overlock_shared::Kind;
+
+use crate::site::{Site, with_site};
+use crate::{real, stat};
+
+/// The program's object.
+pub type SpinLock = AtomicU32;
+
+/// How long a waiter polls before it sleeps: critical sections of spinlocks should be far shorter.
+const SPIN_NS: u64 = 20_000;
+
+/// The first backoff sleep, and the longest.
+const BACKOFF_SLEEP_NS: (u64, u64) = (20_000, 1_000_000);
+
+/// Not the free value of either format: the format is not known yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Returns the value of a free lock: 1 or 0.
+#[inline]
+fn free() -> u32 {
+    static FREE: AtomicU32 = AtomicU32::new(UNKNOWN);
+    #[cold]
+    fn glibcs_free_value() -> u32 {
+        let lock = SpinLock::new(UNKNOWN);
+        // SAFETY: a spinlock that no other thread sees, and valid for the write.
+        unsafe { real::pthread_spin_init(lock.as_ptr().cast(), libc::PTHREAD_PROCESS_PRIVATE) };
+        let free = lock.load(Relaxed);
+        FREE.store(free, Relaxed);
+        free
+    }
+    // Relaxed: no other data depends on the value, and determining it twice is harmless.
+    match FREE.load(Relaxed) {
+        UNKNOWN => glibcs_free_value(),
+        free => free,
+    }
+}
+
+#[inline]
+fn try_take(lock: &SpinLock) -> bool {
+    let free = free();
+    // LA: acquire, pairs with UL.
+    lock.compare_exchange(free, 1 - free, Acquire, Relaxed)
+        .is_ok()
+}
+
+#[cold]
+fn take_slow(lock: &SpinLock, site: Site) {
+    let waits = stat::Event::begin();
+    let mut sleep_ns = BACKOFF_SLEEP_NS.0;
+    while !try_take(lock) {
+        let limit = Spin::Until(Linux::now().plus_nanos(SPIN_NS));
+        // Relaxed: the attempt that follows acquires.
+        let seen = Linux::wait_until(lock, Relaxed, limit, |word: u32| word == free());
+        if seen.is_err() {
+            Linux::backoff_sleep(sleep_ns);
+            sleep_ns = (sleep_ns * 2).min(BACKOFF_SLEEP_NS.1);
+        }
+    }
+    if let Some(waits) = waits {
+        waits.over(core::ptr::from_ref(lock).addr(), Kind::Spin, site, false);
+    }
+}
+
+with_site! {
+    /// `pthread_spin_init`.
+    fn pthread_spin_init(2) => init;
+    /// `pthread_spin_lock`.
+    fn pthread_spin_lock(1) => take;
+}
+
+unsafe extern "C" fn init(lock: *mut SpinLock, _shared: c_int, site: Site) -> c_int {
+    // SAFETY: the caller's promise: memory for a lock that nobody uses.
+    unsafe { lock.write(SpinLock::new(free())) };
+    stat::initialised(lock.addr(), site);
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_spin_destroy`: nothing, as in glibc.
+pub unsafe extern "C" fn pthread_spin_destroy(_lock: *mut SpinLock) -> c_int {
+    0
+}
+
+unsafe extern "C" fn take(lock: *mut SpinLock, site: Site) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    if !try_take(lock) {
+        take_slow(lock, site);
+    }
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_spin_trylock`.
+pub unsafe extern "C" fn pthread_spin_trylock(lock: *mut SpinLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    if try_take(unsafe { &*lock }) {
+        0
+    } else {
+        EBUSY
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+/// `pthread_spin_unlock`.
+pub unsafe extern "C" fn pthread_spin_unlock(lock: *mut SpinLock) -> c_int {
+    // SAFETY: the caller's promise: a lock.
+    let lock = unsafe { &*lock };
+    // UL: release, pairs with LA.
+    lock.store(free(), Release);
+    0
+}

@@ -1,0 +1,151 @@
+//! Flights: recorded acquisitions whose lock has not been released yet.
+//!
+//! A flight belongs to its lock's owner, and its number is in the lock (`Mutex::observed`). The
+//! lock orders its accesses, except for one: another thread may reuse a flight that has ended, so
+//! F-end (release) pairs with F-begin (acquire).
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+
+use overlock_shared::Kind;
+
+use super::Where;
+
+/// The number of flights at a time. Beyond it, recorded acquisitions have no hold time.
+const FLIGHTS: usize = 1024;
+
+/// The number of flights that are tried to find a free one.
+const REACH: usize = 32;
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Slot {
+    state: AtomicU32,
+    kind: AtomicU32,
+    object: AtomicUsize,
+    site: AtomicUsize,
+    began_ns: AtomicU64,
+    /// The wait time; all ones without a wait.
+    wait_ns: AtomicU64,
+    holder: AtomicU32,
+    passed: AtomicU32,
+    weight: AtomicU64,
+}
+
+const NO_WAIT: u64 = u64::MAX;
+
+static SLOTS: [Slot; FLIGHTS] = [const {
+    Slot {
+        state: AtomicU32::new(FREE),
+        kind: AtomicU32::new(0),
+        object: AtomicUsize::new(0),
+        site: AtomicUsize::new(0),
+        began_ns: AtomicU64::new(0),
+        wait_ns: AtomicU64::new(0),
+        holder: AtomicU32::new(0),
+        passed: AtomicU32::new(0),
+        weight: AtomicU64::new(0),
+    }
+}; FLIGHTS];
+
+/// The result of a wait.
+#[derive(Debug)]
+pub struct Waited {
+    /// Its length in nanoseconds.
+    pub ns: u64,
+    /// The lower half of the call site of the owner that it found; or 0.
+    pub holder: u32,
+    /// How often others acquired the lock meanwhile.
+    pub passed: u32,
+}
+
+/// A flight that has ended.
+#[derive(Debug)]
+pub struct Flight {
+    pub at: Where,
+    pub began_ns: u64,
+    pub weight: u64,
+    pub waited: Option<Waited>,
+}
+
+/// Begins a flight of the calling thread, which has acquired the lock. Returns its number; 0 if no
+/// flight is free, and then records the acquisition without it.
+pub fn begin(at: Where, now_ns: u64, weight: u64, waited: Option<Waited>) -> u32 {
+    // Threads begin at different flights: their stacks are far apart.
+    let here = 0_u8;
+    let start = (core::ptr::from_ref(&here).addr() >> 12).wrapping_mul(0x9e37_79b1) >> 8;
+    let free = (0..REACH).find_map(|step| {
+        let index = (start + step) % FLIGHTS;
+        let slot = &SLOTS[index];
+        // F-begin: acquire, pairs with F-end.
+        let taken = slot.state.load(Relaxed) == FREE
+            && slot
+                .state
+                .compare_exchange(FREE, TAKEN, Acquire, Relaxed)
+                .is_ok();
+        taken.then_some((index, slot))
+    });
+    let Some((index, slot)) = free else {
+        super::without_flight(at, weight, waited.as_ref());
+        return 0;
+    };
+    slot.kind.store(at.kind as u32, Relaxed);
+    slot.object.store(at.object, Relaxed);
+    slot.site.store(at.site, Relaxed);
+    slot.began_ns.store(now_ns, Relaxed);
+    slot.weight.store(weight, Relaxed);
+    let none = Waited {
+        ns: NO_WAIT,
+        holder: 0,
+        passed: 0,
+    };
+    let waited = waited.unwrap_or(none);
+    slot.wait_ns.store(waited.ns, Relaxed);
+    slot.holder.store(waited.holder, Relaxed);
+    slot.passed.store(waited.passed, Relaxed);
+    index as u32 + 1
+}
+
+/// Ends a flight. Returns `None` if the number is invalid, of an object that was overwritten.
+pub fn end(number: u32) -> Option<Flight> {
+    let slot = SLOTS.get((number as usize).wrapping_sub(1))?;
+    let kind = Kind::of(slot.kind.load(Relaxed))?;
+    let ns = slot.wait_ns.load(Relaxed);
+    let waited = (ns != NO_WAIT).then(|| Waited {
+        ns,
+        holder: slot.holder.load(Relaxed),
+        passed: slot.passed.load(Relaxed),
+    });
+    let flight = Flight {
+        at: Where {
+            object: slot.object.load(Relaxed),
+            kind,
+            site: slot.site.load(Relaxed),
+        },
+        began_ns: slot.began_ns.load(Relaxed),
+        weight: slot.weight.load(Relaxed),
+        waited,
+    };
+    // F-end: release, pairs with F-begin.
+    slot.state.store(FREE, Release);
+    Some(flight)
+}
+
+/// The lower half of the call site of the owner whose flight this is, or was.
+pub fn site(number: u32) -> u32 {
+    let slot = SLOTS.get((number as usize).wrapping_sub(1));
+    slot.map_or(0, |slot| slot.site.load(Relaxed) as u32)
+}
+
+/// Frees all flights after fork() in the child: those of other threads never end there.
+pub fn after_fork() {
+    for slot in &SLOTS {
+        // Avoids stores that are not needed: most of the memory has never been touched.
+        if slot.state.load(Relaxed) != FREE {
+            slot.state.store(FREE, Relaxed);
+        }
+    }
+}

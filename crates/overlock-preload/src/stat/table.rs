@@ -1,0 +1,281 @@
+//! The table's file and its mapping.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+
+use overlock_linux::__private::{system_call, variable};
+use overlock_shared::{FAILED, MAGIC, PREFIX, Path, Table, VERSION};
+
+use super::{clock, flight, modules};
+use crate::config;
+
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Whether a thread has begun to make the table; stays 1 if that has failed.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+/// The directory of the file: the environment's at the start, since the program may change that.
+static DIR: Path = Path::EMPTY;
+
+/// Bound on file numbers: one process may exec this often, or so many earlier processes of the same
+/// id may have left their files behind.
+const MOST_NUMBERS: u32 = 1000;
+
+/// Sets the directory, and makes the table.
+pub(crate) fn start() {
+    let exists = |dir: &CStr| {
+        // SAFETY: the path ends with a zero.
+        unsafe { libc::access(dir.as_ptr(), libc::W_OK) == 0 }
+    };
+    let dir = variable(c"OVERLOCK_STAT_DIR")
+        .or_else(|| Some(c"/dev/shm").filter(|dir| exists(dir)))
+        .or_else(|| variable(c"TMPDIR"))
+        .unwrap_or(c"/tmp");
+    DIR.set(dir.to_bytes());
+    PROCESS.store(pid(), Relaxed);
+    get();
+}
+
+/// Returns the table, which the first call in a process makes; or `None` if there is none.
+#[inline]
+pub(super) fn get() -> Option<&'static Table> {
+    // Acquire: pairs with the store in `make`.
+    let mut table = TABLE.load(Acquire);
+    if table.is_null() {
+        table = make()?;
+    }
+    // SAFETY: a mapping of that size, which is only unmapped in a child of fork() while it has one
+    // thread, and is accessed by atomic operations alone.
+    Some(unsafe { &*table })
+}
+
+/// Drops the parent's table after fork() in the child, which makes its own when it has something to
+/// count.
+pub(crate) fn after_fork() {
+    flight::after_fork();
+    modules::after_fork();
+    PROCESS.store(pid(), Relaxed);
+    let parents = TABLE.swap(core::ptr::null_mut(), Relaxed);
+    BEGUN.store(0, Relaxed);
+    if !parents.is_null() {
+        // SAFETY: a mapping made by `map`; this is the child's only thread, and it has no reference
+        // to it.
+        unsafe { libc::munmap(parents.cast(), size_of::<Table>()) };
+    }
+}
+
+/// Marks an entry as ready: readers may see its contents from now on.
+pub(super) fn show(ready: &AtomicU32) {
+    // Release: pairs with the acquire load in the reader's process.
+    ready.store(1, Release);
+}
+
+/// Calls a function that may change errno, and restores errno: lock functions do not change it.
+pub(super) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
+    // SAFETY: it has no preconditions.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the thread's own.
+    let before = unsafe { *errno };
+    let result = change();
+    // SAFETY: as above.
+    unsafe { *errno = before };
+    result
+}
+
+/// Whether the process may open no more files. Its children may not, either, and count nothing.
+static NO_FILES: AtomicBool = AtomicBool::new(false);
+
+/// Reads the modules a last time, and opens no files after that.
+pub(crate) fn use_no_files() {
+    if config::get().stat && !NO_FILES.load(Relaxed) {
+        if let Some(table) = get() {
+            modules::read(table);
+        }
+        // Relaxed: the filter may still catch a thread that is reading the modules, as it could one
+        // that reads files of the program.
+        NO_FILES.store(true, Relaxed);
+    }
+}
+
+pub(super) fn may_open() -> bool {
+    !NO_FILES.load(Relaxed)
+}
+
+/// Makes the process's table if it has none, since the process may be unable to later.
+pub(crate) fn make_table() {
+    // A child of vfork() has its parent's memory.
+    if config::get().stat && PROCESS.load(Relaxed) == pid() {
+        get();
+    }
+}
+
+/// The process that owns the memory.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+fn pid() -> u32 {
+    // SAFETY: it has no preconditions.
+    (unsafe { libc::getpid() }) as u32
+}
+
+#[cold]
+fn make() -> Option<*mut Table> {
+    // Relaxed: the second thread uses no data of the first, and counts nothing yet.
+    if !may_open() || BEGUN.swap(1, Relaxed) != 0 {
+        return None;
+    }
+    let Some(made) = keeping_errno(create) else {
+        say(b"overlock: no table for --stat: cannot create its file\n");
+        // A daemon has no reader for that.
+        let note = open(&Name::of(FAILED));
+        if note >= 0 {
+            close(note);
+        }
+        return None;
+    };
+    // SAFETY: just mapped, zeroed, and of that size.
+    let table = unsafe { &*made };
+    table.header.version.store(VERSION, Relaxed);
+    table.header.pid.store(pid(), Relaxed);
+    table.header.size.store(size_of::<Table>() as u64, Relaxed);
+    table.header.began_ns.store(clock::now(), Relaxed);
+    let count = config::get().mutex == config::MutexLock::Overlock;
+    table.header.mutexes_count.store(count.into(), Relaxed);
+    modules::read(table);
+    // Release: the reader that sees it (acquire) sees the above.
+    table.header.magic.store(MAGIC, Release);
+    // Release: pairs with the load in `get`.
+    TABLE.store(made, Release);
+    Some(made)
+}
+
+/// Creates the mapping of a new file; leaves no file behind on failure.
+fn create() -> Option<*mut Table> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: valid for the write.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    // The kernel would end the program by a signal.
+    if known && limit.rlim_cur < size_of::<Table>() as u64 {
+        return None;
+    }
+    let (file, name) = open_new()?;
+    let made = map(file);
+    close(file);
+    if made.is_none() {
+        // SAFETY: the path ends with a zero.
+        unsafe { system_call!(libc::SYS_unlinkat, libc::AT_FDCWD, name.as_ptr(), 0) };
+    }
+    made
+}
+
+fn close(file: c_int) {
+    // SAFETY: the caller's file, not used after this.
+    unsafe { system_call!(libc::SYS_close, file) };
+}
+
+/// Maps the file, with all its blocks reserved: a store would end the program once the file system
+/// is full.
+fn map(file: c_int) -> Option<*mut Table> {
+    let size = size_of::<Table>();
+    // SAFETY: a file of ours. By a direct system call: the C library's function is a cancellation
+    // point.
+    let reserved = unsafe { system_call!(libc::SYS_fallocate, file, 0, 0_i64, size as i64) } == 0;
+    // SAFETY: a new mapping wherever there is room.
+    let made = unsafe {
+        libc::mmap(
+            core::ptr::null_mut(),
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file,
+            0,
+        )
+    };
+    (reserved && made != libc::MAP_FAILED).then_some(made.cast())
+}
+
+/// Creates a file with a name that does not exist yet.
+fn open_new() -> Option<(c_int, Name)> {
+    let mut name = Name::of(PREFIX);
+    let stem = name.length;
+    for number in 0..MOST_NUMBERS {
+        name.length = stem;
+        if number > 0 {
+            name.push(b".");
+            name.number(number);
+        }
+        match open(&name) {
+            file if file >= 0 => return Some((file, name)),
+            error if error == -libc::EEXIST => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Creates a file. Returns its descriptor, or a negative errno.
+fn open(name: &Name) -> c_int {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero.
+    let file = unsafe {
+        system_call!(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            name.as_ptr(),
+            flags,
+            0o600,
+        )
+    };
+    file as c_int
+}
+
+fn say(line: &[u8]) {
+    // SAFETY: valid for reads of its length.
+    unsafe { system_call!(libc::SYS_write, 2, line.as_ptr(), line.len()) };
+}
+
+/// A path that ends with a zero.
+struct Name {
+    bytes: [u8; 2 * Path::MAX],
+    length: usize,
+}
+
+impl Name {
+    /// The path in the directory for tables: prefix and process id.
+    fn of(prefix: &str) -> Self {
+        let mut name = Name {
+            bytes: [0; 2 * Path::MAX],
+            length: 0,
+        };
+        let mut dir = [0; Path::MAX];
+        name.push(DIR.get(&mut dir));
+        name.push(b"/");
+        name.push(prefix.as_bytes());
+        name.number(pid());
+        name
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        for &byte in text {
+            if self.length < self.bytes.len() - 1 {
+                self.bytes[self.length] = byte;
+                self.length += 1;
+            }
+        }
+    }
+
+    fn number(&mut self, number: u32) {
+        if number >= 10 {
+            self.number(number / 10);
+        }
+        self.push(&[b'0' + (number % 10) as u8]);
+    }
+
+    /// It ends with a zero: nothing is written behind the length, as numbers only get longer.
+    fn as_ptr(&self) -> *const c_char {
+        self.bytes.as_ptr().cast()
+    }
+}
