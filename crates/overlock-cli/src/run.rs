@@ -22,7 +22,7 @@ use reports::Reports;
 /// The program needs no changes, and not to be built anew: a library that is loaded before the C
 /// library takes over pthread_mutex_t and its kind. The program must be linked dynamically to
 /// glibc.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The lock behind `pthread_mutex_t`, and with it behind `std::mutex` and most others
@@ -60,6 +60,38 @@ pub struct Args {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
     program: Vec<OsString>,
+}
+
+/// Run a program and report lock orders that can deadlock
+///
+/// The same as `overlock run --lockdep`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct CheckArgs {
+    /// Warn also of locks that are held while a thread sleeps until a moment or an event, or waits
+    /// for a semaphore
+    #[arg(long)]
+    sleep: bool,
+
+    /// The library [default: the one beside this program]
+    #[arg(long, value_name = "FILE", env = library::VARIABLE, hide_env_values = true)]
+    library: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
+    program: Vec<OsString>,
+}
+
+impl From<CheckArgs> for Args {
+    fn from(check: CheckArgs) -> Self {
+        Args {
+            lockdep: true,
+            lockdep_sleep: check.sleep,
+            library: check.library,
+            program: check.program,
+            ..Args::default()
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -130,6 +162,13 @@ fn name(value: impl ValueEnum) -> OsString {
     let value = value.to_possible_value();
     OsStr::new(value.as_ref().map_or("", |value| value.get_name())).to_owned()
 }
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  overlock check -- ./server --port 8080
+  overlock check --sleep -- ./server                 also locks that are held while a thread sleeps
+
+Exit codes: the program's; where a signal ended it, this program ends by the same. 2 bad use, 126 the program cannot be run, 127 it is not there.";
 
 const EXAMPLES: &str = "\
 Examples:

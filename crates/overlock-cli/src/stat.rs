@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::files::{self, Promised};
 
 /// The files for a report.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[group(skip)]
 pub struct Args {
     /// Write all that was counted as JSON; `-` is the standard output

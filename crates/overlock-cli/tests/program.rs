@@ -9,20 +9,19 @@ use common::{overlock, refused};
 #[test]
 fn help_has_examples() {
     overlock()
-        .args(["bench", "--help"])
+        .args(["run", "--help"])
         .assert()
         .success()
         .stdout(predicate::str::contains(
-            "overlock bench micro --locks overlock,parking_lot",
+            "overlock run -- ./server --port 8080",
         ))
-        .stdout(predicate::str::contains("overlock bench rw --reads 99"))
         .stdout(predicate::str::contains("Exit codes:"));
 }
 
 /// Fails where the result of printing the help is ignored.
 #[test]
 fn help_that_cannot_be_printed_is_a_failure() {
-    for words in [&["--help"][..], &["--version"], &["bench", "--help"]] {
+    for words in [&["--help"][..], &["--version"], &["run", "--help"]] {
         let full = std::fs::File::create("/dev/full").unwrap();
         let output = std::process::Command::new(assert_cmd::cargo::cargo_bin!("overlock"))
             .args(words)
@@ -46,6 +45,7 @@ fn a_bare_call_shows_the_help() {
 #[test]
 fn unknown_commands_are_refused_in_one_line() {
     refused(overlock().arg("brunch").assert(), &["'brunch'"]);
+    refused(overlock().arg("bench").assert(), &["overlock-lab bench"]);
 }
 
 #[test]
@@ -55,12 +55,8 @@ fn completions_are_printed() {
             .args(["completions", shell])
             .assert()
             .success()
-            .stdout(predicate::str::contains("overcommit"))
-            .stdout(predicate::str::contains("ping-pong"))
-            .stdout(predicate::str::contains("latency-rounds"))
-            .stdout(predicate::str::contains("settle"))
-            .stdout(predicate::str::contains("vcpus"))
-            .stdout(predicate::str::contains("trace"));
+            .stdout(predicate::str::contains("lockdep-sleep"))
+            .stdout(predicate::str::contains("report"));
     }
     overlock()
         .args(["completions", "csh"])
@@ -78,13 +74,7 @@ fn all_manual_pages_are_written() {
         .assert()
         .success()
         .stdout("");
-    for page in [
-        "overlock",
-        "overlock-bench",
-        "overlock-bench-grid",
-        "overlock-bench-idle",
-        "overlock-sim-trace",
-    ] {
+    for page in ["overlock", "overlock-run", "overlock-check"] {
         let text = std::fs::read_to_string(dir.path().join(format!("{page}.1"))).unwrap();
         assert!(text.contains(".SH NAME"), "{page}: {text}");
     }
@@ -122,36 +112,10 @@ fn manual_pages_are_printed() {
         .success()
         .stdout(predicate::str::contains(".TH overlock 1"));
     overlock()
-        .args(["man", "bench"])
-        .assert()
-        .success()
-        .stdout(predicate::str::contains("overcommit"))
-        .stdout(predicate::str::contains("rwsem"));
-    overlock()
-        .args(["man", "sim"])
-        .assert()
-        .success()
-        .stdout(predicate::str::contains("vcpus"))
-        .stdout(predicate::str::contains("overlock\\-sim\\-trace(1)"));
-    overlock()
-        .args(["man", "sim", "trace"])
-        .assert()
-        .success()
-        .stdout(predicate::str::contains("timeline"));
-    overlock()
-        .args(["man", "sim", "lunch"])
-        .assert()
-        .code(2)
-        .stderr(predicate::str::contains(
-            "no manual page for 'lunch'; there is one for trace",
-        ));
-    overlock()
         .args(["man", "lunch"])
         .assert()
         .code(2)
-        .stderr(predicate::str::contains(if cfg!(feature = "model") {
-            "bench, torture, sim, vm, model, run, top, report, completions"
-        } else {
-            "bench, torture, sim, vm, run, top, report, completions"
-        }));
+        .stderr(predicate::str::contains(
+            "run, check, top, report, completions",
+        ));
 }

@@ -28,7 +28,7 @@ pub struct Facts {
     pub freed_by_last_user: bool,
     /// Whether a signal handler may try it, or try to read it.
     pub tried_in_handlers: bool,
-    /// Whether `overlock bench` measures it where `--locks` names none. The recommended locks, and
+    /// Whether `overlock-lab bench` measures it where `--locks` names none. The recommended locks, and
     /// the published ones that they are held against, say true.
     pub compared: bool,
     /// The acquisitions that need a queue node, or the slot, of the thread.

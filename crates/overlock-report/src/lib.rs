@@ -1,4 +1,4 @@
-//! Common parts of the reports of all subcommands.
+//! Common parts of the programs and of their reports.
 //!
 //! | module | what is there |
 //! |---|---|
@@ -7,11 +7,13 @@
 //! | [`csv`] | rows for other programs |
 //! | [`picture`] | font, colours and canvas of the SVG files |
 //! | [`output`] | files that are there whole or not at all |
+//! | [`program`] | exits, options that name files, help, completions, manual pages |
 
 pub mod columns;
 pub mod csv;
 pub mod numbers;
 pub mod output;
 pub mod picture;
+pub mod program;
 
 pub use output::Output;

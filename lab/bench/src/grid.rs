@@ -1,4 +1,4 @@
-//! `overlock bench grid`: our locks against each of those that people use today, by the worst cell.
+//! `overlock-lab bench grid`: our locks against each of those that people use today, by the worst cell.
 //!
 //! | module | what is there |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! `overlock bench idle`: what threads cost that are blocked for long.
+//! `overlock-lab bench idle`: what threads cost that are blocked for long.
 //!
 //! So many threads wait for something that its owner does not give for some seconds, while the
 //! owner works. They had better cost nothing: no CPU time, no context switch, and none of the

@@ -1,4 +1,4 @@
-//! Workloads, peers, statistics and reports behind `overlock bench`, `overlock sim` and `overlock
+//! Workloads, peers, statistics and reports behind `overlock-lab bench`, `overlock-lab sim` and `overlock
 //! vm`.
 //!
 //! | module | what is there |

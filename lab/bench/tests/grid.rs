@@ -1,4 +1,4 @@
-//! The documents of `overlock bench grid` and `overlock bench idle` are what their schemas say.
+//! The documents of `overlock-lab bench grid` and `overlock-lab bench idle` are what their schemas say.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn tiny() -> Report {
     assert!(told.is_sorted());
     let settings = Settings {
         form: "grid",
-        command: "overlock bench grid".to_owned(),
+        command: "overlock-lab bench grid".to_owned(),
         rounds: plan.rounds,
         latency_rounds: plan.latency_rounds,
         seconds: plan.round.as_secs_f64(),

@@ -1,4 +1,4 @@
-//! A lock of your own in `overlock bench`, `sim`, `torture` and `model`: a test-and-set lock, and
+//! A lock of your own in `overlock-lab bench`, `sim`, `torture` and `model`: a test-and-set lock, and
 //! the line in `main` that adds it. `docs/own-lock.md` walks through this file.
 
 use std::process::ExitCode;
@@ -59,5 +59,5 @@ unsafe impl<P: Platform> RawLock for TestAndSet<P> {
 }
 
 fn main() -> ExitCode {
-    overlock_cli::run(vec![overlock_cli::register!(TestAndSet)])
+    overlock_lab::run(vec![overlock_lab::register!(TestAndSet)])
 }

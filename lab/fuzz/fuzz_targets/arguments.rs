@@ -4,11 +4,11 @@
 use std::ffi::OsString;
 
 use libfuzzer_sys::fuzz_target;
-use overlock_cli::{Exit, check};
+use overlock_lab::{Exit, check};
 
 fuzz_target!(|text: &str| {
     let words = text.split('\n').map(OsString::from);
-    let line = std::iter::once(OsString::from("overlock")).chain(words);
+    let line = std::iter::once(OsString::from("overlock-lab")).chain(words);
     match check(line) {
         Err(Exit::Usage(message)) => {
             assert!(!message.is_empty() && !message.contains(char::is_control));

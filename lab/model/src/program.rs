@@ -1,4 +1,4 @@
-//! The command line of the checkers: the program `overlock-model`, and `overlock model`.
+//! The command line of the checkers: the program `overlock-model`, and `overlock-lab model`.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Studies on simulated machines, behind `overlock sim reproduce` and `overlock sim sweep`.
+//! Studies on simulated machines, behind `overlock-lab sim reproduce` and `overlock-lab sim sweep`.
 //!
 //! | module | what is there |
 //! |---|---|

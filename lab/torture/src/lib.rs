@@ -1,4 +1,4 @@
-//! The tester behind `overlock torture`, after the kernel's locktorture: every lock under load,
+//! The tester behind `overlock-lab torture`, after the kernel's locktorture: every lock under load,
 //! checked while it runs.
 //!
 //! | module | what is there |

@@ -87,7 +87,6 @@ pub fn add(entries: Vec<fn() -> Entry>) {
 }
 
 /// The faulty locks, and the names of their flaws.
-#[cfg(feature = "inject")]
 pub fn flaws() -> &'static [(&'static str, Entry)] {
     static FLAWS: LazyLock<Vec<(&'static str, Entry)>> = LazyLock::new(list::flaws);
     &FLAWS

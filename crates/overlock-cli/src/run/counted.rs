@@ -62,7 +62,7 @@ impl Watch for Tables {
         match self.processes() {
             Ok(processes) => print(&processes),
             Err(exit) => {
-                exit.report();
+                exit.report(crate::NAME);
             }
         }
         true

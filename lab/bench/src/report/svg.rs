@@ -123,7 +123,7 @@ fn headline(area: &Area, machine: &Machine, settings: &Settings) -> Result<(), B
         (None, Some(_)) => "vm",
         (None, None) => "bench",
     };
-    let title = format!("overlock {command} {}", what(settings));
+    let title = format!("overlock-lab {command} {}", what(settings));
     area.draw(&Text::new(title, (24, 14), (FONT, 20).into_font()))?;
     let small = (FONT, 13).into_font().color(&BLACK.mix(0.65));
     area.draw(&Text::new(machine.summary(), (24, 42), small))?;

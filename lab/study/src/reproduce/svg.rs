@@ -55,7 +55,11 @@ fn draw(picture: &mut String, all: &[Reproduction]) -> Result<(), Box<dyn Error>
 /// The title, and the meaning of the marks.
 fn headline(area: &Area<'_>, all: &[Reproduction]) -> Result<(), Box<dyn Error>> {
     let large = (FONT, 20).into_font();
-    area.draw(&Text::new("overlock sim reproduce", (MARGIN, 14), large))?;
+    area.draw(&Text::new(
+        "overlock-lab sim reproduce",
+        (MARGIN, 14),
+        large,
+    ))?;
     if let Some(first) = all.first() {
         let how = match first.length {
             1.0 => format!("seed {}", first.seed),

@@ -94,7 +94,7 @@ impl Part {
         let refused = |why: String| Error::refused(path, why);
         let length = content.len().min(MARK.len());
         if content[..length] != MARK.as_bytes()[..length] {
-            return Err(refused("is no file of `overlock sim sweep`".to_owned()));
+            return Err(refused("is no file of `overlock-lab sim sweep`".to_owned()));
         }
         let Some(end) = content.iter().rposition(|&byte| byte == b'\n') else {
             return Ok(None);

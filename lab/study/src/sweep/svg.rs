@@ -122,7 +122,7 @@ fn draw(text: &mut String, cells: &[Cell], figure: Figure) -> Result<(), Box<dyn
     let area = SVGBackend::with_string(text, size).into_drawing_area();
     // Pages may be dark; what is drawn here is not.
     area.fill(&WHITE)?;
-    let title = format!("overlock sim sweep: {}", figure.title());
+    let title = format!("overlock-lab sim sweep: {}", figure.title());
     area.draw(&Text::new(title, (MARGIN, 14), (FONT, 20).into_font()))?;
     legend(&area)?;
     for (load, top) in loads.iter().zip((HEAD..).step_by(panel::HEIGHT as usize)) {

@@ -92,7 +92,6 @@ fn types() -> Vec<Entry> {
 }
 
 /// The locks that are broken on purpose.
-#[cfg(feature = "inject")]
 pub fn flaws() -> Vec<(&'static str, Entry)> {
     use std::time::Duration;
 

@@ -14,8 +14,8 @@ fn other_files_are_refused_and_left_alone() {
         refused(Store::open(&path, &build(), &grid), says);
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
     };
-    check("{}", "is no file of `overlock sim sweep`");
-    check("seven\n", "is no file of `overlock sim sweep`");
+    check("{}", "is no file of `overlock-lab sim sweep`");
+    check("seven\n", "is no file of `overlock-lab sim sweep`");
     let version = whole.replacen(r#""version":3"#, r#""version":1"#, 1);
     check(&version, "line 1 is of format 1");
     let (first, rest) = whole.split_once('\n').unwrap();

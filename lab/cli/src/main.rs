@@ -1,0 +1,7 @@
+//! The program `overlock-lab`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    overlock_lab::run(Vec::new())
+}

@@ -1,0 +1,101 @@
+//! Common parts of `overlock-lab bench` and `overlock-lab sim`: workloads, numbers of threads, progress,
+//! results, ways to end.
+
+pub mod ending;
+pub mod load;
+pub mod progress;
+pub mod results;
+pub mod workload;
+
+use overlock_bench::error::Error;
+use overlock_bench::machine::Machine;
+use overlock_bench::measure::Failure;
+use overlock_bench::plan::Plan;
+use overlock_bench::registry::Entry;
+use overlock_bench::report::{Row, table};
+use overlock_bench::settings::Settings;
+
+use crate::exit::Exit;
+use crate::terminal::{print_beside, width};
+use results::Files;
+
+/// Refuses locks that take fewer threads than any number of the plan. Those that take fewer than
+/// some of them have no rows there, which a message says.
+pub fn check_limits(locks: &[&'static Entry], plan: &Plan, quiet: bool) -> Result<(), Exit> {
+    for entry in locks {
+        let Some(most) = entry.most_threads else {
+            continue;
+        };
+        if plan.threads.iter().all(|&threads| threads > most) {
+            return Err(Exit::usage(format!(
+                "{} takes at most {most} threads",
+                entry.name
+            )));
+        }
+        if plan.threads.iter().any(|&threads| threads > most) && !quiet {
+            crate::tell!(
+                "overlock-lab: {} takes at most {most} threads, and has no rows beyond",
+                entry.name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Prints the tables and writes the files.
+pub fn show(
+    files: Files,
+    machine: &Machine,
+    settings: &Settings,
+    rows: &[Row],
+    quiet: bool,
+) -> Result<(), Exit> {
+    if !quiet {
+        let text = table::render(machine, settings, rows, width());
+        print_beside(files.use_stdout(), &text)?;
+    }
+    files.write_rows(machine, settings, rows)
+}
+
+/// How the program ends after a round that failed.
+pub fn failed(failure: Failure) -> Exit {
+    match failure.error {
+        Error::Interrupted => Exit::Interrupted,
+        error @ Error::Spawn { .. } => Exit::usage(error.to_string()),
+        error => Exit::Failed(format!(
+            "{} with {} threads {error}",
+            failure.entry.name, failure.threads
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use overlock_bench::registry::Family;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_that_fails_is_named() {
+        let failure = |error| Failure {
+            entry: &Family::Exclusive.locks()[0],
+            threads: 4,
+            error,
+        };
+        let broken = Error::NotExclusive {
+            expected: 5,
+            found: 3,
+        };
+        let Exit::Failed(message) = failed(failure(broken)) else {
+            panic!("no failure")
+        };
+        assert!(
+            message.contains(" with 4 threads does not exclude: 5 operations"),
+            "{message}"
+        );
+        assert!(matches!(
+            failed(failure(Error::Interrupted)),
+            Exit::Interrupted
+        ));
+    }
+}

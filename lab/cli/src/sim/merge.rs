@@ -1,0 +1,147 @@
+//! `overlock-lab sim merge`
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use overlock_study::sweep::merge::{Merged, merge};
+use overlock_study::sweep::{Part, csv, markdown, svg, table};
+
+use super::sweep::{refused, verdict};
+use crate::exit::Exit;
+use crate::files::{distinct, name, open};
+use crate::terminal::{print_beside, width};
+
+/// So many of the simulations that are missing are named.
+const NAMED: usize = 10;
+
+/// Join the files of a sweep, and show their medians over the seeds
+///
+/// The parts may be given in any order, and may overlap: what is the same in two of them counts
+/// once, what contradicts is refused.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Files of `overlock-lab sim sweep`, or of this
+    #[arg(value_name = "PART", required = true)]
+    parts: Vec<PathBuf>,
+
+    /// Write all of them as one, in the order of the sweep; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Write a line for each simulation, with all its figures
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Write a picture: a chart for each machine and load, with a line for each lock
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// The figure that the picture shows
+    #[arg(long, value_enum, default_value_t = Figure::Operations, requires = "svg")]
+    figure: Figure,
+
+    /// Print the locks against each other, in Markdown, in place of the tables
+    #[arg(long)]
+    markdown: bool,
+
+    /// Print neither tables nor what is missing
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// The figure of a picture.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Figure {
+    /// Operations, over those of the best lock
+    Operations,
+    /// Jain's index of fairness
+    Jain,
+    /// The longest wait
+    Longest,
+    /// CPU time of an operation, over the least
+    Cpu,
+}
+
+impl From<Figure> for svg::Figure {
+    fn from(figure: Figure) -> Self {
+        match figure {
+            Figure::Operations => Self::Operations,
+            Figure::Jain => Self::Jain,
+            Figure::Longest => Self::Longest,
+            Figure::Cpu => Self::Cpu,
+        }
+    }
+}
+
+/// Joins the parts that `args` name.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    let merged = read(args)?;
+    let files = [&args.out, &args.csv, &args.svg].map(Option::as_deref);
+    let stdout = distinct("--out, --csv and --svg", &files)?;
+    let out = open("--out", args.out.as_deref())?;
+    let csv = open("--csv", args.csv.as_deref())?;
+    let svg = open("--svg", args.svg.as_deref())?;
+    if let Some(out) = out {
+        out.write(|out| merged.write(out))?;
+    }
+    if let Some(csv) = csv {
+        csv.write(|out| csv::write(out, &merged.lines))?;
+    }
+    if let Some(svg) = svg {
+        svg.write(|out| svg::write(out, &merged, args.figure.into()))?;
+    }
+    if !args.quiet {
+        show(args, &merged, stdout)?;
+    }
+    if !merged.missing.is_empty() {
+        let all = merged.lines.len() + merged.missing.len();
+        return Err(Exit::Failed(format!(
+            "{} of {all} simulations are missing",
+            merged.missing.len()
+        )));
+    }
+    verdict(&merged.lines)
+}
+
+fn read(args: &Args) -> Result<Merged, Exit> {
+    let mut parts = Vec::new();
+    for path in &args.parts {
+        match Part::read(path).map_err(refused)? {
+            Some(part) => parts.push(part),
+            None if args.quiet => {}
+            None => crate::tell!("overlock-lab: {} has no results yet", name(path)),
+        }
+    }
+    merge(parts)
+        .map_err(refused)?
+        .ok_or_else(|| Exit::usage("no part has any results"))
+}
+
+fn show(args: &Args, merged: &Merged, stdout: bool) -> Result<(), Exit> {
+    let text = match args.markdown {
+        true => markdown::render(merged),
+        false => table::render(&merged.lines, width()),
+    };
+    print_beside(stdout, &text)?;
+    if merged.duplicates > 0 {
+        let duplicates = merged.duplicates;
+        crate::tell!("overlock-lab: {duplicates} results were there more than once");
+    }
+    for key in merged.missing.iter().take(NAMED) {
+        crate::tell!("overlock-lab: missing: {key}");
+    }
+    if merged.missing.len() > NAMED {
+        crate::tell!("overlock-lab: and {} more", merged.missing.len() - NAMED);
+    }
+    Ok(())
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock-lab sim merge sweep.jsonl                     the tables of a sweep
+  overlock-lab sim merge part*.jsonl --out all.jsonl --csv all.csv
+  overlock-lab sim merge sweep.jsonl --markdown --svg sweep.svg
+  overlock-lab sim merge sweep.jsonl --svg cpu.svg --figure cpu
+
+Exit codes: 0 all is there, 1 a lock failed, results are missing or could not be written, 2 bad use or contradictions.";

@@ -1,0 +1,192 @@
+//! `overlock-lab sim` itself: locks, vCPUs, tables.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::measure::run as measured;
+use overlock_bench::plan::Plan;
+use overlock_bench::registry::{self, Entry};
+use overlock_bench::report;
+use overlock_bench::settings::Settings;
+use overlock_bench::workload::Workload;
+use overlock_bench::world::sim::Simulated;
+
+use super::machine::{self, MOST_VCPUS, Place};
+use super::workload;
+use crate::exit::Exit;
+use crate::measure::load::Load;
+use crate::measure::progress::Progress;
+use crate::measure::results;
+use crate::measure::{self, ending};
+use crate::number::{number, whole};
+use crate::terminal::print;
+
+/// The options.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Args {
+    #[command(flatten)]
+    pub workload: workload::Args,
+
+    #[command(flatten)]
+    pub machine: machine::Args,
+
+    /// The locks, by name, or `all`, `ours`, `models`, `default`: those that can be simulated,
+    /// which --list shows
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,…",
+        default_value = "default"
+    )]
+    pub locks: Vec<String>,
+
+    /// List the machines, the hosts, and the locks with the workloads that they are for, and exit
+    #[arg(long)]
+    pub list: bool,
+
+    /// Print a machine, a host or a workload, by name or by file, as a file in TOML with all of its
+    /// keys and what they are, and exit
+    #[arg(long, value_name = "NAME", conflicts_with = "list")]
+    pub show: Option<String>,
+
+    /// Numbers of vCPUs
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N,…",
+        conflicts_with = "overcommit"
+    )]
+    pub vcpus: Vec<String>,
+
+    /// vCPUs for each CPU of the machine
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "Nx,…",
+        default_value = "1x,1.5x,2x,3x"
+    )]
+    pub overcommit: Vec<String>,
+
+    /// Length of each round, in simulated time; for `build`, of a build that never waits
+    #[arg(long, value_name = "S", default_value = "0.05")]
+    pub seconds: String,
+
+    /// Rounds for each lock and number of vCPUs, each with another seed
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub runs: String,
+
+    /// Rounds that time each wait, apart from the others
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub latency_runs: String,
+
+    #[command(flatten)]
+    pub output: results::Args,
+}
+
+/// Simulated seconds of a round.
+pub fn seconds(text: &str) -> Result<Duration, Exit> {
+    number("--seconds", text, 1e-6, 3600.0, "simulated seconds").map(Duration::from_secs_f64)
+}
+
+/// The locks of a workload that `words` name and that run on a simulated machine.
+pub fn locks(workload: &Workload, words: &[String]) -> Result<Vec<&'static Entry>, Exit> {
+    let words = words.iter().map(|name| name.trim());
+    registry::select_in::<Simulated>(workload.family(), words)
+        .map_err(|error| Exit::usage(error.to_string()))
+}
+
+/// The simulation that the options ask for.
+struct Choice {
+    place: Place,
+    workload: Workload,
+    locks: Vec<&'static Entry>,
+    plan: Plan,
+}
+
+impl Choice {
+    fn new(args: &Args) -> Result<Self, Exit> {
+        let place = args.machine.place()?;
+        let workload = args.workload.workload("sim")?;
+        let locks = locks(&workload, &args.locks)?;
+        let load = Load::new("--vcpus", &args.vcpus, &args.overcommit)?;
+        let mut plan = Plan {
+            locks: locks.clone(),
+            threads: load.threads(place.cpus(), MOST_VCPUS)?,
+            runs: whole("--runs", &args.runs, 1, 10_000)?,
+            latency_runs: whole("--latency-runs", &args.latency_runs, 0, 10_000)?,
+            round: seconds(&args.seconds)?,
+            stretch: workload.stretch(),
+            pin: false,
+            stat: false,
+            deadline: None,
+        };
+        plan.locks.extend(workload.limit());
+        Ok(Self {
+            place,
+            workload,
+            locks,
+            plan,
+        })
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            workload: self.workload.name(),
+            locks: self.locks.iter().map(|entry| entry.name).collect(),
+            rivals: &[],
+            threads: self.plan.threads.clone(),
+            parameters: self.workload.parameters(),
+            seconds: self.plan.round.as_secs_f64(),
+            runs: self.plan.runs,
+            latency_runs: self.plan.latency_runs,
+            pin: false,
+            quota_percent: None,
+            clock: "simulated",
+            // The files of two runs with the same options are the same.
+            elapsed_s: None,
+            simulation: Some(self.place.settings()),
+        }
+    }
+}
+
+/// Runs the simulations that `args` describe.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    if args.list {
+        let text = machine::describe() + &registry::describe::<Simulated>();
+        return print(io::stdout().lock(), text.as_bytes());
+    }
+    if let Some(name) = &args.show {
+        let text = machine::show(name)?;
+        return print(io::stdout().lock(), text.as_bytes());
+    }
+    let choice = Choice::new(args)?;
+    let files = args.output.open()?;
+    let quiet = args.output.quiet;
+    let Choice {
+        place,
+        workload,
+        locks,
+        plan,
+    } = &choice;
+    measure::check_limits(locks, plan, quiet)?;
+
+    let interrupt = Arc::new(Interrupt::default());
+    ending::on_interrupt(Arc::clone(&interrupt))?;
+    let world = place.world(interrupt);
+    let mut progress = Progress::new(plan, quiet);
+    let measurement = measured(&world, workload, plan, place.cpus(), &mut progress);
+    progress.finish();
+    let measurement = measurement.map_err(measure::failed)?;
+
+    let machine = place.shown();
+    let rows = report::rows(&measurement, &world, &machine, workload);
+    measure::show(files, &machine, &choice.settings(), &rows, quiet)
+}
+
+/// Checks the options as [`run`] does.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    Choice::new(args).map(drop)
+}

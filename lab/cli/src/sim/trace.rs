@@ -1,0 +1,149 @@
+//! `overlock-lab sim trace`
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::measure::run as measured;
+use overlock_bench::plan::Plan;
+use overlock_bench::registry::Entry;
+use overlock_bench::report::timeline;
+use overlock_bench::workload::Workload;
+
+use super::machine::{self, MOST_VCPUS, Place};
+use super::run::{locks, seconds};
+use super::workload;
+use crate::exit::Exit;
+use crate::files::{Promised, name};
+use crate::measure::progress::Progress;
+use crate::measure::{self, ending};
+use crate::number::whole;
+
+/// Write a timeline of one lock on a simulated machine, for ui.perfetto.dev or chrome://tracing
+///
+/// It shows for each vCPU when it holds a lock, waits, is preempted or sleeps, and who kicked it;
+/// and for each CPU which vCPU it runs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub struct Args {
+    #[command(flatten)]
+    workload: workload::Args,
+
+    #[command(flatten)]
+    machine: machine::Args,
+
+    /// The lock
+    #[arg(long, value_name = "NAME", default_value = "hybrid")]
+    lock: String,
+
+    /// The number of vCPUs [default: 2 for each CPU of the machine]
+    #[arg(long, value_name = "N")]
+    vcpus: Option<String>,
+
+    /// Length of the run, in simulated time; for `build`, of a build that never waits
+    #[arg(long, value_name = "S", default_value = "0.002")]
+    seconds: String,
+
+    /// The file; `-` is the standard output
+    #[arg(long, value_name = "FILE", default_value = "trace.json")]
+    out: PathBuf,
+
+    /// Say nothing
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+struct Choice {
+    place: Place,
+    workload: Workload,
+    lock: &'static Entry,
+    plan: Plan,
+}
+
+impl Choice {
+    fn new(args: &Args) -> Result<Self, Exit> {
+        let place = args.machine.place()?;
+        let workload = args.workload.workload("sim trace")?;
+        let lock = locks(&workload, std::slice::from_ref(&args.lock))?;
+        let [lock] = lock[..] else {
+            return Err(Exit::usage(format!(
+                "--lock {}: a timeline is of one lock",
+                args.lock
+            )));
+        };
+        let vcpus = match &args.vcpus {
+            Some(text) => whole("--vcpus", text, 1, MOST_VCPUS.0)?,
+            None => 2 * place.machine.cpus(),
+        };
+        let plan = Plan {
+            locks: vec![lock],
+            threads: vec![vcpus],
+            runs: 1,
+            latency_runs: 0,
+            round: seconds(&args.seconds)?,
+            stretch: workload.stretch(),
+            pin: false,
+            stat: false,
+            deadline: None,
+        };
+        Ok(Self {
+            place,
+            workload,
+            lock,
+            plan,
+        })
+    }
+}
+
+/// Runs the simulation that `args` describe, and writes its timeline.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    let Choice {
+        place,
+        workload,
+        lock,
+        plan,
+    } = &Choice::new(args)?;
+    let file = Promised::open("--out", &args.out)?;
+    measure::check_limits(&plan.locks, plan, args.quiet)?;
+
+    let interrupt = Arc::new(Interrupt::default());
+    ending::on_interrupt(Arc::clone(&interrupt))?;
+    let world = place.world(interrupt).traced();
+    let mut progress = Progress::new(plan, args.quiet);
+    let measurement = measured(&world, workload, plan, place.cpus(), &mut progress);
+    progress.finish();
+    let measurement = measurement.map_err(measure::failed)?;
+    let cell = &measurement.cells[0];
+    let marks = &cell.reports[0].trace;
+
+    let about = timeline::About {
+        workload: workload.name(),
+        lock: lock.name,
+        simulation: place.settings(),
+        vcpus: cell.threads,
+        cpus: place.machine.cpus(),
+    };
+    file.write(|out| timeline::write(out, &about, marks))?;
+    if !args.quiet {
+        crate::tell!(
+            "overlock-lab: {} has {} marks of {}, {} vCPUs; ui.perfetto.dev shows them",
+            name(&args.out),
+            marks.len(),
+            lock.name,
+            cell.threads
+        );
+    }
+    Ok(())
+}
+
+/// Checks the options as [`run`] does.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    Choice::new(args).map(drop)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock-lab sim trace --lock hybrid --vcpus 72 --out hybrid.json
+  overlock-lab sim trace semop --arrays 1 --lock mutex --machine e5-2620v4 --seconds 0.0005
+
+Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";

@@ -1,0 +1,386 @@
+//! Machines, hosts and workloads of one's own: files, changed keys, schemas and the page that
+//! describes them.
+
+mod common;
+#[path = "machines/workloads.rs"]
+mod workloads;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use overlock_bench::workload::Workload;
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
+use overlock_sim::spec::{self, Key, Kind, Spec};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use common::{overlock_lab, refused, text, validate};
+
+const PAGE: &str = "docs/sim.md";
+/// A few vCPUs for a moment.
+const TINY: &[&str] = &["--locks", "ticket", "--vcpus", "6", "--seconds", "0.0005"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn written(dir: &TempDir, name: &str, text: &str) -> String {
+    let path = dir.path().join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn simulated(args: &[&str]) -> Value {
+    let document = text(
+        overlock_lab()
+            .arg("sim")
+            .args(TINY)
+            .args(args)
+            .args(["--json", "-"]),
+    );
+    let document = serde_json::from_str(&document).unwrap();
+    validate(&document);
+    document
+}
+
+fn named(document: &Value) -> (&str, &str) {
+    let simulation = &document["settings"]["simulation"];
+    let name = |key: &str| simulation[key].as_str().unwrap();
+    (name("machine"), name("host"))
+}
+
+/// The blocks of a language in a section of the page.
+fn blocks(section: &str, language: &str) -> Vec<String> {
+    let page = fs::read_to_string(root().join(PAGE)).unwrap();
+    let (_, section) = page.split_once(&format!("\n## {section}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let opening = format!("```{language}\n");
+    let blocks = section.split(&opening).skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().unwrap().to_owned());
+    blocks.collect()
+}
+
+/// Fails where a documented file is refused, or a documented command is.
+#[test]
+fn the_documented_files_and_commands_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let sections = ["A machine of your own", "A workload of your own"];
+    let files = sections.map(|section| blocks(section, "toml")).concat();
+    let [machine, host, workload] = files.as_slice() else {
+        panic!("a machine, a host and a workload, not {}", files.len());
+    };
+    written(&dir, "my-server.toml", machine);
+    written(&dir, "my-host.toml", host);
+    written(&dir, "my-load.toml", workload);
+    let commands = sections.map(|section| blocks(section, "console").concat());
+    let commands = commands.concat();
+    let commands = commands
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ overlock-lab "));
+    let mut count = 0;
+    for command in commands {
+        let args: Vec<&str> = command
+            .split(" #")
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .collect();
+        let args: Vec<&str> = args.into_iter().take_while(|arg| *arg != ">").collect();
+        // Briefly, where a command does not say otherwise.
+        let brief: &[&str] = if args.contains(&"--show") {
+            &[]
+        } else {
+            &["--seconds", "0.0005", "--quiet"]
+        };
+        overlock_lab()
+            .current_dir(&dir)
+            .args(args)
+            .args(brief)
+            .assert()
+            .success();
+        count += 1;
+    }
+    assert!(count >= 9, "{count} commands");
+}
+
+#[test]
+fn the_page_has_every_key() {
+    fn check<T: Spec>(page: &str) {
+        for Key {
+            name, about, kind, ..
+        } in T::keys()
+        {
+            let row = format!("| `{name}` | {about} | {kind} |");
+            assert!(page.contains(&row), "{PAGE} lacks {row}");
+        }
+    }
+    let page = fs::read_to_string(root().join(PAGE)).unwrap();
+    check::<Machine>(&page);
+    check::<Host>(&page);
+    check::<Workload>(&page);
+}
+
+/// The schema that follows from the keys. `also` are words for bases beside the presets.
+fn schema<T: Spec>(also: &str) -> Value {
+    let mut properties = serde_json::Map::new();
+    let names: Vec<&str> = T::presets().iter().map(T::name).collect();
+    let (what, presets) = (T::WHAT, names.join(", "));
+    let base = format!("The {what} that the file changes: {presets}{also}.");
+    properties.insert(
+        "base".into(),
+        json!({"description": base, "type": "string"}),
+    );
+    let about = "A line for people.";
+    properties.insert(
+        "about".into(),
+        json!({"description": about, "type": "string"}),
+    );
+    for key in T::keys() {
+        let description = match key.kind {
+            Kind::Time(..) => format!("{}: {}.", key.about, key.kind),
+            _ => format!("{}.", key.about),
+        };
+        let mut value = match key.kind {
+            Kind::Time(..) => {
+                json!({"type": "string", "pattern": "^[0-9]+([.][0-9]+)? ?(ps|ns|us|ms|s)$"})
+            }
+            Kind::Count(least, most) => {
+                json!({"type": "integer", "minimum": least, "maximum": most})
+            }
+            Kind::Share(least, most) => {
+                json!({"type": "number", "minimum": least, "maximum": most})
+            }
+            Kind::Flag => json!({"type": "boolean"}),
+            Kind::Word(words) => json!({"enum": words}),
+        };
+        value["description"] = description.into();
+        properties.insert(key.name.into(), value);
+    }
+    for key in T::NARROWING {
+        let about = "How many of all cores are used, as --cores.";
+        let value = json!({"description": about, "type": "integer", "minimum": 1});
+        properties.insert((*key).into(), value);
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("A {what} of overlock-lab sim"),
+        "description": "A file in TOML. Keys that it leaves out are those of its base.",
+        "type": "object",
+        "required": ["base"],
+        "additionalProperties": false,
+        "properties": properties,
+    })
+}
+
+fn schema_is_current<T: Spec>(also: &str) {
+    let path = format!("lab/bench/schema/{}.schema.json", T::WHAT);
+    let wanted = schema::<T>(also);
+    let pretty = serde_json::to_string_pretty(&wanted).unwrap();
+    let found = fs::read_to_string(root().join(&path)).unwrap_or_default();
+    let found: Value = serde_json::from_str(&found).unwrap_or_default();
+    assert!(found == wanted, "{path} must be:\n{pretty}\n");
+    let validator = jsonschema::validator_for(&wanted).unwrap();
+    for preset in T::presets() {
+        let file: Value = toml::from_str(&spec::toml(preset)).unwrap();
+        jsonschema::validate(&wanted, &file).unwrap();
+        let mut wrong = file;
+        wrong["surprise"] = 1.into();
+        assert!(!validator.is_valid(&wrong));
+    }
+}
+
+#[test]
+fn the_schemas_follow_from_the_keys() {
+    schema_is_current::<Machine>(", or this-machine");
+    schema_is_current::<Host>(", or this-machine");
+    schema_is_current::<Workload>("");
+}
+
+/// A printed preset is the preset, in all that a simulation shows.
+#[test]
+fn a_shown_preset_simulates_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let show = |name: &str| {
+        let shown = text(overlock_lab().args(["sim", "--show", name]));
+        written(&dir, &format!("{name}.toml"), &shown)
+    };
+    let (machine, host) = (show("barcelona"), show("kvm-2013"));
+    let files = simulated(&["--machine", &machine, "--host", &host]);
+    let names = simulated(&["--machine", "barcelona", "--host", "kvm-2013"]);
+    assert_eq!(files, names);
+    let changed = simulated(&["--machine", "barcelona:socket=120", "--host", "kvm-2013"]);
+    assert_ne!(changed["rows"], names["rows"]);
+}
+
+#[test]
+fn results_name_the_machine_with_its_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = "base = \"barcelona\"\nabout = \"mine\"\nhop = \"0.1us\"\n";
+    let file = written(&dir, "own.toml", own);
+    let document = simulated(&[
+        "--machine",
+        &format!("{file}:socket=60:cores=4"),
+        "--host",
+        "kvm:poll=0",
+    ]);
+    assert_eq!(
+        named(&document),
+        ("barcelona:socket=60ns:hop=100ns", "kvm:poll=0ns")
+    );
+    assert_eq!(document["settings"]["simulation"]["cores"], 4);
+    assert_eq!(document["machine"]["cpus_online"], 16);
+    let cpu = document["machine"]["cpu"].as_str().unwrap();
+    let keys = "barcelona:socket=60ns:hop=100ns";
+    assert_eq!(cpu, format!("simulated mine, with socket=60ns ({keys})"));
+
+    let out = dir.path().join("sweep.jsonl");
+    let machines = format!("{file},barcelona:turn=5ns:cores=8");
+    let sweep = [
+        "sweep",
+        "--machines",
+        &machines,
+        "--hosts",
+        "threads:tick=4ms",
+        "--seeds",
+        "1",
+    ];
+    let run = || {
+        let mut command = overlock_lab();
+        command.arg("sim").args(sweep).args(TINY).arg("--quiet");
+        command.arg("--out").arg(&out).assert().success();
+        fs::read_to_string(&out).unwrap()
+    };
+    let lines = run();
+    // Several run at a time, and may end in any order.
+    let names: BTreeSet<String> = lines
+        .lines()
+        .skip(1)
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["machine"].to_string())
+        .collect();
+    let wanted = ["barcelona:hop=100ns", "barcelona:turn=5ns:cores=8"];
+    assert!(
+        names.iter().map(|name| name.trim_matches('"')).eq(wanted),
+        "{names:?}"
+    );
+    assert_eq!(run(), lines, "it goes on with another grid");
+    let tables = text(overlock_lab().args(["sim", "merge"]).arg(&out));
+    assert!(tables.contains("barcelona:turn=5ns:cores=8, threads:tick=4ms"));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_what_is_valid() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = |option: &str, text: &str, says: &[&str]| {
+        let file = written(&dir, "bad.toml", text);
+        for command in [&[][..], &["trace"]] {
+            let args = [option, &file];
+            refused(
+                overlock_lab().arg("sim").args(command).args(args).assert(),
+                says,
+            );
+        }
+    };
+    let misspelt = "base = \"x7560\"\n\nsokcet = \"60ns\"\n";
+    let says = [
+        "bad.toml:3: unknown key 'sokcet'; did you mean 'socket'?",
+        "gap, memory",
+    ];
+    bad("--machine", misspelt, &says);
+    bad("--machine", "base = [", &["bad.toml:1: "]);
+    bad(
+        "--host",
+        "base = \"x7560\"",
+        &["bad.toml:1: unknown host 'x7560'", "kvm-2013"],
+    );
+    let range = "base = \"kvm\"\nhalt = \"1s\"";
+    bad(
+        "--host",
+        range,
+        &["bad.toml:2: halt must be a time from 1ns to 100ms, not 1s"],
+    );
+    let options = |args: &[&str], says: &[&str]| {
+        refused(overlock_lab().arg("sim").args(args).assert(), says);
+    };
+    options(&["--machine", "no/such"], &["no/such: No such file"]);
+    options(&["--machine", "/"], &["/: must be a regular file"]);
+    options(
+        &["--machine", "x7560:socket"],
+        &["'socket' must be KEY=VALUE"],
+    );
+    options(
+        &["--show", "pdp-11"],
+        &["--show pdp-11", "barcelona", "kvm-nople"],
+    );
+    let unknown = written(&dir, "pdp.toml", "base = \"pdp-11\"");
+    options(&["--show", &unknown], &["pdp.toml", "called 'pdp-11'"]);
+    let none = written(&dir, "none.toml", "cores = 4");
+    options(&["--show", &none], &["none.toml: base is missing"]);
+    let number = written(&dir, "number.toml", "\nbase = 1");
+    options(&["--show", &number], &["number.toml:2: base must be"]);
+    options(
+        &["--show", "kvm:x=1"],
+        &["unknown key 'x'", "heavy_barrier"],
+    );
+    let file = written(&dir, "here.toml", "base = \"this-machine\"");
+    let sweep = [
+        "sweep",
+        "--vcpus",
+        "2",
+        "--out",
+        "unused",
+        "--machines",
+        &file,
+    ];
+    options(
+        &sweep,
+        &[
+            "here.toml:1: unknown machine 'this-machine'",
+            "sim --show this-machine",
+        ],
+    );
+}
+
+/// A file is printed with the keys of its base, and is then the same without it.
+#[test]
+fn a_file_is_shown_with_all_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "own.toml", "base = \"barcelona\"\nhop = \"0.1us\"\n");
+    let shown = text(overlock_lab().args(["sim", "--show", &format!("{file}:socket=60")]));
+    let file = written(&dir, "shown.toml", &shown.replace("barcelona", "x7560"));
+    let again: Machine = spec::read(&file, &spec::Bases::none()).unwrap();
+    let named = Machine::named("barcelona:hop=100ns:socket=60ns").unwrap();
+    assert_eq!(
+        (again.costs, again.sockets, again.cores),
+        (named.costs, named.sockets, named.cores)
+    );
+    for (base, key) in [("kvm", "poll"), ("rw", "reads")] {
+        let file = written(&dir, "other.toml", &format!("base = \"{base}\""));
+        let shown = text(overlock_lab().args(["sim", "--show", &file]));
+        assert!(shown.contains(&format!("\n{key} = ")), "{shown}");
+    }
+}
+
+/// Fails where a measurement cannot be kept, or has another cost than was measured.
+#[test]
+fn a_measured_machine_can_be_kept() {
+    let shown = overlock_lab()
+        .args(["sim", "--show", "this-machine:locked=9"])
+        .output()
+        .unwrap();
+    assert!(shown.status.success(), "{shown:?}");
+    let text = String::from_utf8(shown.stdout).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "kept.toml", &text);
+    let machine: Machine = spec::read(&file, &spec::Bases::none()).unwrap();
+    assert_eq!(
+        (machine.sockets, machine.costs.locked),
+        (1, overlock_sim::Time::ns(9))
+    );
+    assert_eq!(
+        spec::toml(&machine).lines().skip(3).count(),
+        text.lines().skip(3).count()
+    );
+    assert!(machine.name.contains(":sockets=1:"), "{}", machine.name);
+}

@@ -1,0 +1,180 @@
+//! `overlock-lab sim reproduce` as its users meet it.
+
+mod common;
+
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use serde_json::Value;
+
+use common::{overlock_lab, refused};
+
+fn sensitivity(args: &[&str]) -> Assert {
+    let mut command = overlock_lab();
+    command.args(["sim", "sensitivity"]).args(args).assert()
+}
+
+fn reproduce(args: &[&str]) -> Assert {
+    let mut command = overlock_lab();
+    command.args(["sim", "reproduce"]).args(args).assert()
+}
+
+#[test]
+fn tables_are_listed() {
+    let names = predicate::str::contains("hybrid-micro")
+        .and(predicate::str::contains("semop"))
+        .and(predicate::str::contains("rwsem"));
+    reproduce(&["--list"]).success().stdout(names);
+}
+
+#[test]
+fn bad_use_is_refused_with_what_is_valid() {
+    let unknown = ["unknown table 'dbench'", "pv-ticket-dbench"];
+    refused(reproduce(&["dbench"]), &unknown);
+    refused(reproduce(&[]), &["TABLE"]);
+    refused(reproduce(&["all", "--length", "0"]), &["--length 0"]);
+    refused(reproduce(&["all", "--jobs", "0"]), &["--jobs 0"]);
+    refused(reproduce(&["all", "--seeds", "0"]), &["--seeds 0"]);
+    refused(
+        reproduce(&["rwsem", "--json", "/nowhere/at/all"]),
+        &["--json", "/nowhere/at/all"],
+    );
+    refused(
+        reproduce(&["rwsem", "--svg", "/proc/overlock.svg"]),
+        &["--svg", "/proc/overlock.svg"],
+    );
+    refused(
+        reproduce(&["rwsem", "--json", "-", "--svg", "-"]),
+        &["two of", "standard output"],
+    );
+}
+
+/// Each figure beside the published one, for people and for programs, the same at any number of
+/// jobs.
+#[test]
+fn a_table_stands_beside_the_published_one() {
+    let quick = ["qdisc", "--length", "0.05", "--seed", "3", "--seeds", "2"];
+    let told = |more: &[&str]| {
+        let output = reproduce(&[&quick[..], more].concat()).success();
+        String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    };
+    let text = told(&["--jobs", "1"]);
+    assert!(
+        text.contains("fast_queue over ticket") && text.contains("published"),
+        "{text}"
+    );
+    assert_eq!(text, told(&["--jobs", "3"]));
+
+    let json: Value = serde_json::from_str(&told(&["--json", "-"])).unwrap();
+    assert_eq!(json[0]["table"], "qdisc");
+    assert_eq!(
+        (&json[0]["seed"], &json[0]["seeds"]),
+        (&3.into(), &2.into())
+    );
+    assert!(
+        text.contains("null model") && text.contains("skill"),
+        "{text}"
+    );
+    let line = &json[0]["lines"][0];
+    let [simulated, published, ratio] =
+        ["measured", "published", "ratio"].map(|name| line[name].as_f64().unwrap());
+    // 905 over 665 Mbit/s.
+    assert!((published - 1.361).abs() < 0.001);
+    assert!((simulated / published - ratio).abs() < 1e-9);
+
+    let csv = told(&["--csv", "-"]);
+    assert_eq!(csv.lines().count(), 4, "{csv}");
+    assert!(csv.starts_with(
+        "table,place,what,simulated,least,most,published,ratio,null,scaled,bound,reached"
+    ));
+}
+
+/// One picture of all tables, in the order of the arguments.
+#[test]
+fn tables_are_drawn() {
+    let quick = ["qdisc", "rwsem", "--length", "0.02", "--svg", "-"];
+    let run = reproduce(&quick).success();
+    let svg = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    assert_eq!(svg.matches("<svg").count(), 1);
+    let mut rest = svg.as_str();
+    for part in [
+        "overlock-lab sim reproduce",
+        "qdisc",
+        "ratio of the throughputs",
+        "senders",
+        "fast_queue over ticket",
+        "rwsem",
+        "thousand operations a second",
+        "threads",
+        "gain, percent",
+    ] {
+        let (_, after) = rest.split_once(&format!("\n{part}")).expect(part);
+        rest = after;
+    }
+}
+
+/// A constant is changed both ways, and its effects stand beside those of chance, for people and
+/// for programs.
+#[test]
+fn constants_are_changed_and_what_moves_is_told() {
+    let quick = [
+        "qdisc",
+        "--length",
+        "0.02",
+        "--seeds",
+        "1",
+        "--keys",
+        "hop,request",
+    ];
+    let told = |more: &[&str]| {
+        let output = sensitivity(&[&quick[..], more].concat()).success();
+        String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    };
+    let text = told(&["--jobs", "1"]);
+    for part in [
+        "qdisc: seed 1, 0.02 of",
+        "-20 %",
+        "(other seeds)",
+        "request",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(text.contains("Not in these simulations: hop."), "{text}");
+    assert_eq!(text, told(&["--jobs", "3"]));
+    assert!(told(&["--markdown"]).contains("| constant | -20 % |"));
+    let json: Value = serde_json::from_str(&told(&["--json", "-", "--by", "10"])).unwrap();
+    assert_eq!(
+        (&json["by"], &json["unused"][0]),
+        (&0.1.into(), &"hop".into())
+    );
+    let request = &json["constants"][0];
+    assert_eq!(request["constant"], "request");
+    assert!(request["up"]["change"].as_f64().unwrap() > 0.0);
+    assert!(request["down"]["loses"].is_array());
+    let names = predicate::str::contains("request ").and(predicate::str::contains("wake_idle "));
+    sensitivity(&["--list"]).success().stdout(names);
+}
+
+#[test]
+fn constants_that_do_not_exist_are_refused_with_those_that_do() {
+    let unknown = [
+        "unknown constant 'requets'; did you mean 'request'?",
+        "chores_every",
+    ];
+    refused(sensitivity(&["--keys", "gap,requets"]), &unknown);
+    refused(sensitivity(&["--keys", "gap,gap"]), &["gap is there twice"]);
+    refused(sensitivity(&["dbench"]), &["unknown table 'dbench'"]);
+    refused(
+        sensitivity(&["--by", "0"]),
+        &["--by 0: must be a percentage"],
+    );
+    let apart = ["qdisc", "--by", "80", "--keys", "across"];
+    refused(
+        sensitivity(&apart),
+        &["--by 80", "socket must be at most across"],
+    );
+    refused(
+        sensitivity(&["--json", "/nowhere/at/all"]),
+        &["--json /nowhere/at/all"],
+    );
+}

@@ -1,0 +1,326 @@
+//! `overlock-lab sim` as its users meet it.
+
+mod common;
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use common::{ends, overlock_lab, signal, text, validate};
+
+/// A few vCPUs on two cores.
+const TINY: &[&str] = &["--cores", "2", "--seconds", "0.0005"];
+
+fn tiny() -> Command {
+    let mut command = overlock_lab();
+    command.arg("sim").args(TINY).args(["--vcpus", "2,6"]);
+    command
+}
+
+fn refused(args: &[&str], says: &[&str]) {
+    common::refused(overlock_lab().arg("sim").args(args).assert(), says);
+}
+
+#[test]
+fn bad_use_is_refused_in_one_line_with_what_is_valid() {
+    for command in [&[][..], &["trace"]] {
+        let refused = |args: &[&str], says| refused(&[command, args].concat(), says);
+        refused(
+            &["--machine", "abacus"],
+            &["unknown machine 'abacus'", "e5-2699v3", "barcelona"],
+        );
+        refused(
+            &["--host", "hotel"],
+            &["unknown host 'hotel'", "kvm, ", "threads"],
+        );
+        refused(&["--cores", "37"], &["--cores 37", "from 1 to 36"]);
+        refused(&["--cores", "0"], &["--cores 0", "from 1 to 36"]);
+        refused(
+            &["--cores", "19"],
+            &["--cores 19", "2 sockets", "they can share 20"],
+        );
+        refused(&["--seed", "dice"], &["--seed dice", "whole number"]);
+        refused(&["--seconds", "0"], &["--seconds 0", "simulated seconds"]);
+        refused(&["--vcpus", "0"], &["--vcpus 0", "1"]);
+        refused(&["--vcpus", "5000"], &["5000", "4096"]);
+        refused(&["condvar"], &["condvar", "needs the real machine"]);
+        refused(&["macro"], &["'macro'"]);
+    }
+    refused(
+        &["semop", "--cs", "5"],
+        &["--cs is for `sim micro`, `sim build` and `sim rw` only"],
+    );
+    // Options of the run itself mean nothing to a subcommand, and are not swallowed.
+    refused(&["--seed", "2", "trace"], &["unknown workload 'trace'"]);
+    refused(&["micro", "sweep"], &["'sweep' cannot be used with"]);
+    // A second argument is no subcommand.
+    refused(&["micro", "semop"], &["unexpected argument 'semop' found"]);
+    refused(
+        &["sweep", "--machine", "x7560"],
+        &["unexpected argument '--machine' found; did you mean '--machines'?"],
+    );
+}
+
+#[test]
+fn a_lock_that_cannot_be_simulated_is_refused_with_the_reason() {
+    let reason = "needs the real machine: locks that are written over a platform can be simulated";
+    refused(
+        &["--locks", "hybrid,std"],
+        &[
+            "'std'",
+            reason,
+            "the locks are all, ours, models, default, overlock",
+        ],
+    );
+    refused(
+        &["--locks", "overlock-mutex"],
+        &["'overlock-mutex'", reason],
+    );
+    refused(
+        &["rw", "--locks", "overlock-rwlock"],
+        &["'overlock-rwlock'", reason, "overlock_rw"],
+    );
+    refused(&["--locks", "peers"], &["'peers' has no lock for micro"]);
+    refused(&["--locks", "lock"], &["unknown lock 'lock'", "hybrid"]);
+    refused(&["--locks", "rwsem"], &["'rwsem' is for rw and rwsem"]);
+    refused(&["trace", "--lock", "std"], &["'std'", reason]);
+    refused(&["trace", "--lock", "ours"], &["--lock ours", "one lock"]);
+}
+
+#[test]
+fn the_tables_show_what_was_simulated() {
+    tiny()
+        .args(["--cs", "20", "--ncs", "50", "--locks", "hybrid,ticket"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("simulated 2 x 18 cores"))
+        .stdout(predicate::str::contains("2 of 36 CPUs, simulated host kvm"))
+        .stdout(predicate::str::contains("micro, critical section 20 ns"))
+        .stdout(predicate::str::contains("1 round of 0.00050 s, seed 1"))
+        .stdout(predicate::str::contains("1x: 2 vCPUs on 2 CPUs"))
+        .stdout(predicate::str::contains("3x: 6 vCPUs on 2 CPUs"))
+        .stdout(predicate::str::contains("no CPU"))
+        .stdout(predicate::str::contains("the model's"))
+        .stdout(predicate::str::contains("x peer").not());
+}
+
+/// No index of fairness is shown where nobody has done anything. Fails where it is that of equal
+/// shares.
+#[test]
+fn nothing_is_not_called_fair() {
+    let shown = |section| text(tiny().args(["--locks", "ticket", "--cs", section]));
+    assert!(shown("100").contains("Jain"));
+    assert!(!shown("10000000").contains("Jain"));
+}
+
+#[test]
+fn other_guests_take_cpus() {
+    let others = |count: &str| {
+        let args = [
+            "--seconds",
+            "0.05",
+            "--locks",
+            "unfair",
+            "--vcpus",
+            "2",
+            "--cores",
+            "2",
+        ];
+        let json = ["--cs", "5000", "--others", count, "--json", "-"];
+        let document = text(overlock_lab().arg("sim").args(args).args(json));
+        let document: Value = serde_json::from_str(&document).unwrap();
+        document["rows"][0]["simulation"]["time"]["preempted"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(others("2") > 0.3 && others("0") < 0.1);
+    tiny()
+        .args(["--others", "3"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains(
+            "seed 1, beside 3 vCPUs of other guests",
+        ));
+}
+
+#[test]
+fn every_workload_runs() {
+    for (workload, says) in [
+        ("micro", "(no lock)"),
+        ("semop", "4 arrays"),
+        ("qdisc", "Mbit/s"),
+        ("build", "build, critical section 100 ns, between 2000 ns"),
+        ("fserver", "fserver; 1 round"),
+        ("rw", "overlock_rw"),
+        ("rwsem", "rwsem; 1 round"),
+    ] {
+        tiny()
+            .arg(workload)
+            .assert()
+            .success()
+            .stdout(predicate::str::contains(says));
+    }
+}
+
+#[test]
+fn the_same_command_line_prints_the_same() {
+    let args = ["semop", "--json", "-", "--latency-runs", "1", "--runs", "2"];
+    let run = |seed: &str| text(tiny().args(args).args(["--seed", seed]));
+    let first = run("3");
+    assert_eq!(first, run("3"));
+    let table = || text(tiny().arg("rwsem"));
+    assert_eq!(table(), table());
+    let rounds = |document: &str| {
+        let document: Value = serde_json::from_str(document).unwrap();
+        document["rows"][0]["rounds"].clone()
+    };
+    let (one, other) = (rounds(&first), rounds(&run("4")));
+    assert_ne!(one, other, "the seed is not used");
+    assert_ne!(one[0], one[1], "both rounds have the same seed");
+}
+
+#[test]
+fn a_row_is_the_same_whatever_else_is_simulated() {
+    let row = |args: &[&str]| {
+        let document = text(
+            overlock_lab()
+                .arg("sim")
+                .args(TINY)
+                .args(args)
+                .args(["--json", "-"]),
+        );
+        let document: Value = serde_json::from_str(&document).unwrap();
+        let rows = document["rows"].as_array().unwrap().clone();
+        let mut rows = rows.into_iter();
+        rows.find(|row| row["lock"] == "hybrid" && row["threads"] == 6)
+            .unwrap()
+    };
+    let alone = row(&["qdisc", "--locks", "hybrid", "--vcpus", "6"]);
+    let among = row(&["qdisc", "--locks", "default", "--vcpus", "2,6"]);
+    assert_eq!(alone, among);
+    // The clock of a simulation takes no time, so that the waits are those of the same run.
+    let mut timed = row(&[
+        "qdisc",
+        "--locks",
+        "hybrid",
+        "--vcpus",
+        "6",
+        "--latency-runs",
+        "1",
+    ]);
+    assert!(timed["waits"].as_u64() > Some(0));
+    for key in ["waits", "p50_ns", "p99_ns", "p999_ns", "max_ns"] {
+        timed[key] = Value::Null;
+    }
+    assert_eq!(alone, timed);
+}
+
+#[test]
+fn all_files_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    tiny()
+        .args(["--locks", "hybrid,pv_queued", "--quiet", "--json"])
+        .arg(path("out.json"))
+        .arg("--csv")
+        .arg(path("out.csv"))
+        .arg("--svg")
+        .arg(path("out.svg"))
+        .assert()
+        .success()
+        .stdout("")
+        .stderr("");
+    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+    let document: Value = serde_json::from_str(&read("out.json")).unwrap();
+    validate(&document);
+    assert_eq!(document["settings"]["simulation"]["machine"], "e5-2699v3");
+    assert_eq!(document["settings"]["simulation"]["cores"], 2);
+    assert_eq!(document["settings"]["elapsed_s"], Value::Null);
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 3);
+    let mut csv = csv::Reader::from_path(path("out.csv")).unwrap();
+    let headers = csv.headers().unwrap().clone();
+    let column = |name: &str| headers.iter().position(|header| header == name).unwrap();
+    for (row, record) in rows.iter().zip(csv.records()) {
+        let record = record.unwrap();
+        let told = &row["simulation"];
+        assert_eq!(
+            record[column("simulation_kicks")],
+            told["kicks"].to_string()
+        );
+        let spin = told["time"]["spin"].to_string();
+        assert_eq!(record[column("simulation_time_spin")], spin);
+    }
+    let svg = read("out.svg");
+    assert!(svg.contains("overlock-lab sim micro") && svg.contains("vCPUs"));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn machines_hosts_and_locks_are_listed() {
+    let list = text(overlock_lab().args(["sim", "--list"]));
+    for part in [
+        "machines:",
+        "westmere-ex",
+        "hosts:",
+        "kvm-2013",
+        "* hybrid",
+        "* overlock_rw",
+        " model:parking_lot",
+    ] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
+    let mut names = list.lines().map(|line| line.trim_start_matches([' ', '*']));
+    assert!(!names.any(|name| name.starts_with("parking_lot")), "{list}");
+}
+
+#[test]
+fn a_lock_with_too_few_places_is_told_of() {
+    let output = overlock_lab()
+        .arg("sim")
+        .args(TINY)
+        .args(["--locks", "pv_ticket_small", "--vcpus", "2,130"])
+        .assert()
+        .success()
+        .get_output()
+        .clone();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("pv_ticket_small takes at most 127 threads"),
+        "{text}"
+    );
+}
+
+#[test]
+fn ctrl_c_ends_one_long_round_and_many_short_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("out.json");
+    let long = ["--seconds", "1000", "--vcpus", "8"];
+    let short = ["--seconds", "0.000001", "--runs", "10000", "--cores", "1"];
+    for args in [&long[..], &short] {
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("overlock-lab"))
+            .arg("sim")
+            .args(args)
+            .args(["--locks", "all", "--json", json.to_str().unwrap()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let tasks = format!("/proc/{}/task", child.id());
+        // The thread that waits for signals is there, so the handler is as well.
+        while fs::read_dir(&tasks).map_or(0, Iterator::count) < 2 {
+            assert!(child.try_wait().unwrap().is_none(), "{args:?} ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        signal(&child, Signal::INT);
+        assert_eq!(ends(&mut child).code(), Some(130), "{args:?}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
