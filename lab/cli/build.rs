@@ -1,5 +1,5 @@
-//! Finds which build this is, for the files of `overlock-lab sim sweep`: the commit, a checksum of the
-//! changes since, and the profile.
+//! Finds which build this is, for the files of `overlock-lab sim sweep`: the commit, a checksum of
+//! the changes since, and the profile.
 //!
 //! A package of a registry has the commit in a file. A build from an archive without a repository
 //! can name the commit in `OVERLOCK_COMMIT`.

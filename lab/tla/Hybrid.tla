@@ -1,6 +1,6 @@
 -------------------------------- MODULE Hybrid --------------------------------
 (***************************************************************************)
-(* The paravirtual queued locks: crates/overlock-core/src/spin/pv.rs, with *)
+(* The paravirtual queued locks: crates/overlock-family/src/spin/pv.rs, with *)
 (* the newcomers of hybrid.rs or of pv_queued.rs. Steps are named after    *)
 (* the functions of pv.rs, invariants as on its page.                      *)
 (*                                                                         *)

@@ -1,6 +1,6 @@
 --------------------------------- MODULE Mutex ---------------------------------
 (***************************************************************************)
-(* The mutex with its hand-over: crates/overlock-core/src/sleep/mutex.rs,  *)
+(* The mutex with its hand-over: crates/overlock-family/src/sleep/mutex.rs,  *)
 (* mutex/word.rs, mutex/wait.rs, and the sleep of wait_list.rs. Steps are  *)
 (* named after their functions, invariants as on the page of mutex.rs.     *)
 (*                                                                         *)

@@ -1,6 +1,6 @@
 ---------------------------------- MODULE Osq ----------------------------------
 (***************************************************************************)
-(* The optimistic spin queue: crates/overlock-core/src/sleep/osq.rs. Steps *)
+(* The optimistic spin queue: crates/overlock-family/src/sleep/osq.rs. Steps *)
 (* are named after its functions, invariants as on its page. Any waiter    *)
 (* may give up at any moment.                                              *)
 (*                                                                         *)

@@ -27,11 +27,11 @@ use reports::Reports;
 pub struct Args {
     /// The lock behind `pthread_mutex_t`, and with it behind `std::mutex` and most others
     #[arg(long, value_enum, value_name = "LOCK", default_value_t)]
-    mutex: MutexLock,
+    mutex: Lock,
 
     /// The lock behind `pthread_rwlock_t`
     #[arg(long, value_enum, value_name = "LOCK", default_value_t)]
-    rwlock: RwLock,
+    rwlock: Lock,
 
     /// Count how often and for how long threads wait for locks, by lock and call site
     ///
@@ -94,31 +94,18 @@ impl From<CheckArgs> for Args {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum MutexLock {
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
+enum Lock {
     /// The recommended lock
     #[default]
     Overlock,
-    /// The kernel's mutex
-    Mutex,
-    /// The C library's
-    Glibc,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum RwLock {
-    /// The recommended lock
-    #[default]
-    Overlock,
-    /// The kernel's reader-writer semaphore
-    Rwsem,
     /// The C library's
     Glibc,
 }
 
 /// Runs the program. Does not return where the program can take this one's place.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    if args.lockdep && matches!((args.mutex, args.rwlock), (MutexLock::Glibc, RwLock::Glibc)) {
+    if args.lockdep && (args.mutex, args.rwlock) == (Lock::Glibc, Lock::Glibc) {
         return Err(Exit::usage(
             "--lockdep looks at our locks, and --mutex glibc --rwlock glibc leaves none",
         ));
@@ -175,7 +162,6 @@ Examples:
   overlock run -- ./server --port 8080
   overlock run --stat -- ./server                    which locks threads wait for, and where
   overlock run --report r.json --svg r.svg -- ./server
-  overlock run --mutex mutex -- ./server             another of our locks
   overlock run --mutex glibc --rwlock glibc -- make  the C library's, to compare
 
 Exit codes: the program's; where a signal ended it, this program ends by the same. 1 a report cannot be written, 2 bad use, 126 the program cannot be run, 127 it is not there.";

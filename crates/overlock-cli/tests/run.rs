@@ -72,8 +72,8 @@ fn the_environment_says_what_to_do_and_keeps_what_was_there() {
     };
     assert_eq!(of(&[], ""), format!("{library}\noverlock overlock\n"));
     assert_eq!(
-        of(&["--mutex", "mutex", "--rwlock", "rwsem"], "libc.so.6"),
-        format!("{library}:libc.so.6\nmutex rwsem\n")
+        of(&["--rwlock", "glibc"], "libc.so.6"),
+        format!("{library}:libc.so.6\noverlock glibc\n")
     );
     assert_eq!(
         of(&["--stat", "--mutex", "glibc"], ""),

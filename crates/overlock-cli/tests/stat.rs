@@ -134,34 +134,32 @@ fn readers_and_writers_are_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("r.json");
     let option = format!("--report={}", json.display());
-    for rwlock in ["overlock", "rwsem"] {
-        let mut command = run(&[&option, "--rwlock", rwlock]);
-        let output = command.arg(&program).output().unwrap();
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{text}");
-        let document = read(&json);
-        let process = &document["processes"][0];
-        let looks = at(process, "look");
-        assert_eq!(looks[0]["kind"], "read");
-        assert_eq!(looks[0]["lock"], "table");
-        assert!(sum(&looks, "contentions") > 0, "{rwlock}: {text}");
-        assert_eq!(looks[0]["hold"]["avg_ns"], Value::Null);
-        // Others may have found readers inside, with a writer that waits.
-        let mut holders = looks[0]["holders"].as_array().unwrap().iter();
-        assert!(holders.any(|holder| holder["site"]["function"] == "change"));
-        let changes = at(process, "change");
-        assert_eq!(changes[0]["kind"], "write");
-        assert!(sum(&changes, "contentions") > 0, "{rwlock}: {text}");
-        assert!(changes[0]["hold"]["max_ns"].as_u64().unwrap() >= 2_000_000);
-        // And a writer that has to wait mostly finds readers.
-        let mut holders = changes[0]["holders"].as_array().unwrap().iter();
-        assert!(
-            holders.any(|holder| holder["site"]["function"] == "look"),
-            "{rwlock}: {text}"
-        );
-        let glances = sum(&at(process, "glance"), "acquisitions");
-        assert!((17_000..23_000).contains(&glances), "{rwlock}: {glances}");
-    }
+    let mut command = run(&[&option]);
+    let output = command.arg(&program).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    let document = read(&json);
+    let process = &document["processes"][0];
+    let looks = at(process, "look");
+    assert_eq!(looks[0]["kind"], "read");
+    assert_eq!(looks[0]["lock"], "table");
+    assert!(sum(&looks, "contentions") > 0, "{text}");
+    assert_eq!(looks[0]["hold"]["avg_ns"], Value::Null);
+    // Others may have found readers inside, with a writer that waits.
+    let mut holders = looks[0]["holders"].as_array().unwrap().iter();
+    assert!(holders.any(|holder| holder["site"]["function"] == "change"));
+    let changes = at(process, "change");
+    assert_eq!(changes[0]["kind"], "write");
+    assert!(sum(&changes, "contentions") > 0, "{text}");
+    assert!(changes[0]["hold"]["max_ns"].as_u64().unwrap() >= 2_000_000);
+    // And a writer that has to wait mostly finds readers.
+    let mut holders = changes[0]["holders"].as_array().unwrap().iter();
+    assert!(
+        holders.any(|holder| holder["site"]["function"] == "look"),
+        "{text}"
+    );
+    let glances = sum(&at(process, "glance"), "acquisitions");
+    assert!((17_000..23_000).contains(&glances), "{glances}");
 }
 
 /// Runs a program of `tests/c` that ends well, and returns its first process's report, and the

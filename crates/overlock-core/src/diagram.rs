@@ -47,13 +47,17 @@ pub trait HasDiagram {
 ///
 /// `Step::SetPending.taken::<P>()` reports that the calling thread has just taken that transition.
 /// It follows the access that takes it.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! diagram {
     ($name:literal { $($(#[$doc:meta])* $step:ident = $text:literal,)+ }) => {
         /// The transitions of the diagram above.
         #[derive(Clone, Copy, Debug)]
-        pub(crate) enum Step { $($(#[$doc])* $step,)+ }
+        #[doc(hidden)]
+        pub enum Step { $($(#[$doc])* $step,)+ }
 
-        pub(crate) static DIAGRAM: $crate::diagram::Diagram = $crate::diagram::Diagram {
+        #[doc(hidden)]
+        pub static DIAGRAM: $crate::diagram::Diagram = $crate::diagram::Diagram {
             name: $name,
             transitions: &[$($text),+],
         };
@@ -61,79 +65,30 @@ macro_rules! diagram {
         impl Step {
             /// Its text in the diagram.
             #[allow(dead_code)] // only for a lock with policies, for its `UNREACHABLE`
-            pub(crate) const fn text(self) -> &'static str {
+            pub const fn text(self) -> &'static str {
                 DIAGRAM.transitions[self as usize]
             }
 
             /// Reports that the calling thread has just taken this transition.
             #[inline(always)]
-            pub(crate) fn taken<P: $crate::platform::Platform>(self) {
+            pub fn taken<P: $crate::platform::Platform>(self) {
                 $crate::diagram::report::<P>(&DIAGRAM, self as usize);
             }
 
             /// Whether this test has taken this transition.
             #[cfg(test)]
             #[allow(dead_code)] // most diagrams' transitions are taken by model checkers
-            pub(crate) fn was_taken(self) -> bool {
+            pub fn was_taken(self) -> bool {
                 $crate::toy::took(&DIAGRAM, self as usize)
             }
         }
     };
 }
 
-pub(crate) use diagram;
+pub use crate::diagram;
 
 /// Reports a transition: see `Step::taken`.
 #[inline(always)]
-pub(crate) fn report<P: Platform>(diagram: &'static Diagram, index: usize) {
+pub fn report<P: Platform>(diagram: &'static Diagram, index: usize) {
     P::transition(Transition { diagram, index });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::toy::Toy;
-    use std::vec::Vec;
-
-    /// Transitions are identified by their texts.
-    fn check<L: HasDiagram>() {
-        let listed = |text| {
-            let transitions = L::DIAGRAMS.iter().flat_map(|diagram| diagram.transitions);
-            transitions.filter(|&transition| transition == text).count()
-        };
-        for text in L::UNREACHABLE {
-            assert_eq!(listed(text), 1, "{text}");
-        }
-        for diagram in L::DIAGRAMS {
-            let mut texts: Vec<_> = diagram.transitions.iter().collect();
-            texts.sort();
-            texts.dedup();
-            assert_eq!(texts.len(), diagram.transitions.len(), "{}", diagram.name);
-        }
-    }
-
-    macro_rules! spin {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { $(check::<crate::spin::$lock<Toy>>();)* };
-    }
-
-    macro_rules! sleep {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { $(check::<crate::sleep::$lock<Toy>>();)* };
-    }
-
-    macro_rules! rw {
-        ($($name:ident: $module:ident::$lock:ident;)*) => { $(check::<crate::$module::$lock<Toy>>();)* };
-    }
-
-    #[test]
-    fn each_transition_is_listed_once_and_unreachable_ones_are_listed() {
-        crate::spin_locks!(spin);
-        crate::sleep_locks!(sleep);
-        crate::rw_locks!(rw);
-        check::<crate::sleep::Osq<Toy>>();
-        check::<crate::sleep::Semaphore<Toy>>();
-        check::<crate::sleep::Condvar<Toy>>();
-        check::<crate::sleep::Once<Toy>>();
-        check::<crate::sleep::Barrier<Toy>>();
-        check::<crate::sleep::WwMutex<Toy>>();
-    }
 }

@@ -6,7 +6,7 @@
 use core::fmt;
 use core::time::Duration;
 
-/// A lock of the [registry](crate::registry), with its row.
+/// A lock with its row.
 pub trait HasFacts {
     /// The row.
     const FACTS: Facts;
@@ -28,8 +28,8 @@ pub struct Facts {
     pub freed_by_last_user: bool,
     /// Whether a signal handler may try it, or try to read it.
     pub tried_in_handlers: bool,
-    /// Whether `overlock-lab bench` measures it where `--locks` names none. The recommended locks, and
-    /// the published ones that they are held against, say true.
+    /// Whether `overlock-lab bench` measures it where `--locks` names none. The recommended locks,
+    /// and the published ones that they are held against, say true.
     pub compared: bool,
     /// The acquisitions that need a queue node, or the slot, of the thread.
     pub node: Node,

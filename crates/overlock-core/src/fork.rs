@@ -11,15 +11,12 @@
 
 use crate::platform::Platform;
 
-/// After fork() in the child: clears the slots of threads that exist only in the parent, and their
-/// entries in the platform's tables. `mine` is the slot of the calling thread, which keeps its
-/// contents. Calls `free` with each other slot that a new thread may have. A slot stays in use if
-/// its thread was in the middle of acquiring a [fast queue lock](crate::spin::fast_queue), which
-/// still names its ticket.
+/// After fork() in the child: clears the slots of threads that exist only in the parent. `mine` is
+/// the slot of the calling thread, which keeps its contents. Calls `free` with each other slot,
+/// which a new thread may have.
 ///
 /// Does not allocate, does not block, and is safe in the child of a process with several threads.
-/// The tickets of fast queue locks and the ids of biased locks need nothing: their counters are as
-/// they were. At most a ticket that was just changing its holder is lost.
+/// The numbers of locks need nothing: their count is as it was.
 ///
 /// # Safety
 ///
@@ -30,17 +27,48 @@ use crate::platform::Platform;
 /// moment of the fork. Each that can forget its waiters does so before it is used again. The others
 /// are never used again.
 pub unsafe fn forget_others<P: Platform>(mine: Option<usize>, mut free: impl FnMut(usize)) {
-    let tables = P::tables();
-    for (index, slot) in tables.slots.iter().take(P::slots_in_use()).enumerate() {
+    let slots = P::tables().slots.iter().take(P::slots_in_use());
+    for (index, slot) in slots.enumerate() {
         if mine == Some(index) {
-            slot.reading.forget_writers();
-        } else if slot.forget_nodes() {
+            slot.entries.forget_waiters();
+        } else {
+            slot.forget();
             free(index);
         }
     }
-    tables.waiters.iter().for_each(|line| line.forget());
-    tables.lock_hash.iter().for_each(|line| line.forget());
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use core::sync::atomic::Ordering::Relaxed;
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::node::NodeGuard;
+    use crate::slot::Slot;
+    use crate::toy::{SLOTS, Toy, as_thread};
+
+    /// `forget_others` keeps the caller's slot.
+    #[test]
+    fn slots_of_others_are_free_and_the_callers_keeps_what_it_holds() {
+        let slots = Toy::tables().slots;
+        for (index, slot) in slots.iter().enumerate() {
+            slot.entries.0[0].holds.store(7, Relaxed);
+            slot.entries.0[0].waited.store(1, Relaxed);
+            if index != 0 {
+                as_thread(index, || core::mem::forget(NodeGuard::<Toy>::new()));
+            }
+        }
+        let mut free = Vec::new();
+        // SAFETY: there are no other threads.
+        unsafe { forget_others::<Toy>(Some(0), |slot| free.push(slot)) };
+        assert_eq!(free, (1..SLOTS).collect::<Vec<_>>());
+        assert!(slots[1..].iter().all(Slot::is_idle));
+        let holds = slots[0].entries.0[0].holds.load(Relaxed);
+        assert_eq!(holds, 7, "the caller still reads");
+        assert!(!slots[0].is_idle());
+        // In the caller's slot, too: else each of its releases would kick, for no waiter.
+        let waited = |slot: &Slot<Toy>| slot.entries.0[0].waited.load(Relaxed);
+        assert!(slots.iter().all(|slot| waited(slot) == 0));
+    }
+}

@@ -13,30 +13,33 @@ const POLLS: u32 = 1000;
 
 /// The back-off of a thread that nobody can wake: it has no queue node, or it waits for another to
 /// get its CPU back. About as long as a wake-up across CPUs.
-pub(crate) const BACKOFF_SLEEP_NS: u64 = 50_000;
+pub const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 /// Gives the CPU away for [`BACKOFF_SLEEP_NS`].
-pub(crate) fn backoff_sleep<P: Platform>() {
+pub fn backoff_sleep<P: Platform>() {
     P::backoff_sleep(BACKOFF_SLEEP_NS);
 }
 
 /// A test-and-set byte. Its waiters back off by sleeping when its holder has lost its CPU.
 #[derive(Debug)]
-pub(crate) struct WaitLock<P: Platform>(P::U8);
+pub struct WaitLock<P: Platform>(P::U8);
 
 const FREE: u8 = 0;
 const HELD: u8 = 1;
 
 /// The wait lock, held. All accesses to the list are Relaxed: QA and QR order them.
-pub(crate) struct Held<'a, P: Platform>(&'a P::U8);
+#[derive(Debug)]
+pub struct Held<'a, P: Platform>(&'a P::U8);
 
-impl<P: Platform> WaitLock<P> {
-    pub(crate) fn new() -> Self {
+impl<P: Platform> Default for WaitLock<P> {
+    fn default() -> Self {
         WaitLock(P::U8::new(0))
     }
+}
 
+impl<P: Platform> WaitLock<P> {
     /// Acquires it.
-    pub(crate) fn lock(&self) -> Held<'_, P> {
+    pub fn lock(&self) -> Held<'_, P> {
         // free -> held. QA: acquire, pairs with QR.
         while self
             .0
@@ -52,19 +55,19 @@ impl<P: Platform> WaitLock<P> {
     }
 
     /// After fork() in the child: frees it, since its holder exists only in the parent.
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         self.0.store(FREE, Relaxed);
     }
 
     /// Whether somebody holds it. A snapshot.
-    pub(crate) fn is_held(&self) -> bool {
+    pub fn is_held(&self) -> bool {
         self.0.load(Relaxed) != FREE
     }
 }
 
 impl<P: ConstPlatform> WaitLock<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub(crate) const INIT: Self = WaitLock(Zero::ZERO);
+    pub const INIT: Self = WaitLock(Zero::ZERO);
 }
 
 impl<P: Platform> Drop for Held<'_, P> {
@@ -76,7 +79,7 @@ impl<P: Platform> Drop for Held<'_, P> {
 
 /// A doubly linked list of nodes, through their `next` and `wait`. Its user holds its wait lock.
 #[derive(Debug)]
-pub(crate) struct Links<P: Platform> {
+pub struct Links<P: Platform> {
     head: P::U16,
     tail: P::U16,
 }
@@ -87,55 +90,57 @@ fn bits(id: Option<NodeId>) -> u16 {
 
 impl<P: ConstPlatform> Links<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub(crate) const INIT: Self = Links {
+    pub const INIT: Self = Links {
         head: Zero::ZERO,
         tail: Zero::ZERO,
     };
 }
 
-impl<P: Platform> Links<P> {
-    pub(crate) fn new() -> Self {
+impl<P: Platform> Default for Links<P> {
+    fn default() -> Self {
         Links {
             head: P::U16::new(0),
             tail: P::U16::new(0),
         }
     }
+}
 
+impl<P: Platform> Links<P> {
     /// After fork() in the child: empties it, since its nodes' threads exist only in the parent.
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         self.head.store(0, Relaxed);
         self.tail.store(0, Relaxed);
     }
 
     /// The first node. Without the wait lock: a snapshot.
-    pub(crate) fn first(&self) -> Option<NodeId> {
+    pub fn first(&self) -> Option<NodeId> {
         NodeId::from_bits(self.head.load(Relaxed))
     }
 
-    pub(crate) fn last(&self) -> Option<NodeId> {
+    pub fn last(&self) -> Option<NodeId> {
         NodeId::from_bits(self.tail.load(Relaxed))
     }
 
     /// The node behind `id`, which is in the list.
-    pub(crate) fn after(&self, id: NodeId) -> Option<NodeId> {
+    pub fn after(&self, id: NodeId) -> Option<NodeId> {
         NodeId::from_bits(id.node::<P>().next.load(Relaxed) as u16)
     }
 
     /// The node in front of `id`, which is in the list.
-    pub(crate) fn before(&self, id: NodeId) -> Option<NodeId> {
+    pub fn before(&self, id: NodeId) -> Option<NodeId> {
         NodeId::from_bits(id.node::<P>().wait.load(Relaxed) as u16)
     }
 
-    pub(crate) fn push_back(&self, id: NodeId) {
+    pub fn push_back(&self, id: NodeId) {
         self.insert_before(id, None);
     }
 
-    pub(crate) fn push_front(&self, id: NodeId) {
+    pub fn push_front(&self, id: NodeId) {
         self.insert_before(id, self.first());
     }
 
     /// Puts `id` in front of `after`; at the end where that is `None`.
-    pub(crate) fn insert_before(&self, id: NodeId, after: Option<NodeId>) {
+    pub fn insert_before(&self, id: NodeId, after: Option<NodeId>) {
         let before = match after {
             Some(after) => self.before(after),
             None => self.last(),
@@ -145,7 +150,7 @@ impl<P: Platform> Links<P> {
     }
 
     /// Takes `id` out, wherever it stands.
-    pub(crate) fn unlink(&self, id: NodeId) {
+    pub fn unlink(&self, id: NodeId) {
         self.link(self.before(id), self.after(id));
     }
 
@@ -180,7 +185,7 @@ mod tests {
 
     #[test]
     fn nodes_are_linked_both_ways_wherever_they_come_and_go() {
-        let links = Links::new();
+        let links = Links::default();
         let ids: Vec<_> = (0..5).map(|slot| NodeId::new(slot, 0)).collect();
         assert_eq!(content(&links), []);
         links.push_back(ids[1]);

@@ -1,4 +1,4 @@
-//! lock_api's `Raw*` traits for every lock, so that `lock_api::Mutex<spin::Ticket<P>, T>` and
+//! lock_api's `Raw*` traits for every lock, so that `lock_api::Mutex<sleep::Overlock<P>, T>` and
 //! `lock_api::RwLock<rw::OverlockRw<P>, T>` work.
 //!
 //! A guard's state is the acquisition's token: a queue node where the lock has one. No guard is
@@ -15,22 +15,15 @@
 //! | `RawRwLockUpgrade`, `RawRwLockUpgradeDowngrade`, `RawRwLockUpgradeTimed` | [`raw::RawUpgradeRwLock`] |
 //! | `RawRwLockFair`, `RawRwLockUpgradeFair` | [`raw::RawFairRwLock`] |
 //!
-//! The lists of locks do not say which lock implements which of the `Raw*` traits. So all but
-//! `RawMutex` and `RawRwLock` are implemented for every lock with a `where` clause, which for many
-//! locks never holds.
+//! Crates with locks of their own implement them by the macros here.
 
 mod rw;
 
 use core::marker::PhantomData;
-use core::time::Duration;
 use core::{mem, ptr};
 
-use lock_api::{RawMutex, RawMutexFair, RawMutexTimed};
-
-use crate::platform::{ConstPlatform, Instant};
 #[cfg(doc)]
-use crate::raw;
-use crate::raw::{ConstLock, RawFairLock, RawLock, RawTimedLock};
+use crate::raw::{self, RawFairLock, RawLock, RawTimedLock};
 
 /// The state of one acquisition, in lock_api's guard.
 #[derive(Debug)]
@@ -40,15 +33,23 @@ pub struct GuardState<T>(T, PhantomData<*mut ()>);
 unsafe impl<T> Sync for GuardState<T> {}
 
 impl<T> GuardState<T> {
+    #[doc(hidden)]
     #[inline]
-    fn new(token: T) -> Self {
+    pub fn new(token: T) -> Self {
         GuardState(token, PhantomData)
+    }
+
+    #[doc(hidden)]
+    #[inline]
+    pub fn into_token(self) -> T {
+        self.0
     }
 
     /// Passes the token to `f`, and keeps the one that it returns. If `f` unwinds, the guard has no
     /// token: this aborts the process.
+    #[doc(hidden)]
     #[inline]
-    fn renew(&mut self, f: impl FnOnce(T) -> T) {
+    pub fn renew(&mut self, f: impl FnOnce(T) -> T) {
         struct Abort;
 
         impl Drop for Abort {
@@ -68,93 +69,82 @@ impl<T> GuardState<T> {
     }
 }
 
-macro_rules! raw_mutex {
-    // A fallible lock has no `INIT`.
-    ($module:ident, $lock:ident, fallible) => {};
-    ($module:ident, $lock:ident, $kind:ident) => {
+/// Implements lock_api's traits for a lock: its path, without the platform. All but `RawMutex` are
+/// implemented with a `where` clause, which for many locks never holds.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! lock_api_mutex {
+    ($($lock:ident)::+ $(: $bound:path)?) => {
         // SAFETY: `RawLock` promises exclusion with acquire and release ordering; forgetting a
         // token only leaves the lock locked and its node in use.
-        unsafe impl<P: ConstPlatform> RawMutex for crate::$module::$lock<P> {
+        unsafe impl<P: $crate::ConstPlatform $(+ $bound)?> lock_api::RawMutex for $($lock)::+<P>
+        where
+            Self: $crate::raw::RawLock + $crate::raw::ConstLock,
+        {
             #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
-            const INIT: Self = <Self as ConstLock>::INIT;
+            const INIT: Self = <Self as $crate::raw::ConstLock>::INIT;
 
-            type Guard = GuardState<<Self as RawLock>::Token>;
+            type Guard = $crate::lock_api::GuardState<<Self as $crate::raw::RawLock>::Token>;
 
             #[inline]
             fn lock(&self) -> Self::Guard {
-                GuardState::new(RawLock::lock(self))
+                $crate::lock_api::GuardState::new($crate::raw::RawLock::lock(self))
             }
 
             #[inline]
             fn try_lock(&self) -> Option<Self::Guard> {
-                RawLock::try_lock(self).map(GuardState::new)
+                $crate::raw::RawLock::try_lock(self).map($crate::lock_api::GuardState::new)
             }
 
             #[inline]
             unsafe fn unlock(&self, guard: Self::Guard) {
                 // SAFETY: the caller passes the state of its acquisition of this lock.
-                unsafe { RawLock::unlock(self, guard.0) }
+                unsafe { $crate::raw::RawLock::unlock(self, guard.into_token()) }
             }
 
             #[inline]
             fn is_locked(&self) -> bool {
-                RawLock::is_locked(self)
+                $crate::raw::RawLock::is_locked(self)
             }
         }
 
         // SAFETY: as above; `RawTimedLock` promises not to give up early.
-        unsafe impl<P: ConstPlatform> RawMutexTimed for crate::$module::$lock<P>
+        unsafe impl<P: $crate::ConstPlatform $(+ $bound)?> lock_api::RawMutexTimed for $($lock)::+<P>
         where
-            Self: RawTimedLock,
+            Self: $crate::raw::RawTimedLock + $crate::raw::ConstLock,
         {
-            type Duration = Duration;
-            type Instant = Instant;
+            type Duration = core::time::Duration;
+            type Instant = $crate::Instant;
 
             #[inline]
-            fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard> {
+            fn try_lock_for(&self, timeout: core::time::Duration) -> Option<Self::Guard> {
                 self.try_lock_until(P::now().plus(timeout))
             }
 
             #[inline]
-            fn try_lock_until(&self, timeout: Instant) -> Option<Self::Guard> {
-                RawTimedLock::lock_until(self, timeout).map(GuardState::new)
+            fn try_lock_until(&self, timeout: $crate::Instant) -> Option<Self::Guard> {
+                $crate::raw::RawTimedLock::lock_until(self, timeout).map($crate::lock_api::GuardState::new)
             }
         }
 
         // SAFETY: as above; `renew` aborts the process if the lock cannot be acquired again.
-        unsafe impl<P: ConstPlatform> RawMutexFair for crate::$module::$lock<P>
+        unsafe impl<P: $crate::ConstPlatform $(+ $bound)?> lock_api::RawMutexFair for $($lock)::+<P>
         where
-            Self: RawFairLock,
+            Self: $crate::raw::RawFairLock + $crate::raw::ConstLock,
         {
             #[inline]
             unsafe fn unlock_fair(&self, guard: Self::Guard) {
                 // SAFETY: the caller passes the state of its acquisition of this lock.
-                unsafe { RawFairLock::unlock_fair(self, guard.0) }
+                unsafe { $crate::raw::RawFairLock::unlock_fair(self, guard.into_token()) }
             }
 
             #[inline]
             unsafe fn bump(&self, guard: &mut Self::Guard) {
                 // SAFETY: as above.
-                guard.renew(|token| unsafe { RawFairLock::bump(self, token) });
+                guard.renew(|token| unsafe { $crate::raw::RawFairLock::bump(self, token) });
             }
         }
     };
 }
 
-macro_rules! spin_mutexes {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {
-        $(raw_mutex!(spin, $lock, $kind);)*
-    };
-}
-
-macro_rules! sleep_mutexes {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {
-        $(raw_mutex!(sleep, $lock, $kind);)*
-    };
-}
-
-crate::spin_locks!(spin_mutexes);
-crate::sleep_locks!(sleep_mutexes);
-// In place of `FastQueue`, which is fallible.
-#[cfg(target_has_atomic = "64")]
-raw_mutex!(spin, LazyFastQueue, node);
+lock_api_mutex!(crate::sleep::Overlock);

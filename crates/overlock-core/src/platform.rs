@@ -120,7 +120,7 @@ mod time;
 
 use core::sync::atomic::Ordering;
 
-pub use atomic::{Atomic, Zero};
+pub use atomic::{Atomic, Zero, clear};
 pub use atomics::{Atomics, ConstAtomics};
 pub use contexts::CONTEXTS;
 pub use lanes::{ByteLanes, Lanes};

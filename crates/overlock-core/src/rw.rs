@@ -2,8 +2,6 @@
 
 pub mod overlock_rw;
 pub mod percpu_rwsem;
-pub mod qrwlock;
 
 pub use overlock_rw::OverlockRw;
 pub use percpu_rwsem::PerCpuRwSem;
-pub use qrwlock::Qrwlock;

@@ -7,10 +7,6 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::platform::atomic::{Atomic, Zero, clear};
 use crate::platform::atomics::{Atomics, ConstAtomics};
 use crate::platform::contexts::CONTEXTS;
-use crate::rw::percpu_rwsem::reading::Reading;
-#[cfg(target_has_atomic = "64")]
-use crate::spin::fast_queue::tickets::Contexts;
-use crate::spin::hemlock::grants::Grants;
 
 /// The most slots that a platform may have: 14 bits of a queue's tail name one.
 pub const MAX_SLOTS: usize = (1 << 14) - 1;
@@ -31,10 +27,69 @@ pub struct Node<A: Atomics> {
     pub state: A::U32,
     /// A value of the waiter's, for others.
     pub info: A::U32,
-    pub(crate) kicks: A::U32,
-    pub(crate) lock: A::Usize,
-    pub(crate) kicked_at: A::Usize,
-    pub(crate) cancel: A::Usize,
+    /// Kicks that went to the waiter through the node: one more each, never set back.
+    pub kicks: A::U32,
+    /// The address of the lock that the waiter waits for.
+    pub lock: A::Usize,
+    /// The time of the latest kick, if statistics are on.
+    pub kicked_at: A::Usize,
+    /// The address of the token whose cancellation kicks the waiter, or 0.
+    pub cancel: A::Usize,
+}
+
+/// Entries of a slot.
+pub const ENTRIES: usize = 8;
+
+/// Two words of a slot that a lock claims by making `holds` another value than 0.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Entry<A: Atomics> {
+    /// The object that the thread holds by this entry, in the lock's own numbers; else 0.
+    pub(crate) holds: A::U32,
+    /// How many threads sleep, or are about to, until the entry holds something else.
+    pub(crate) waited: A::U32,
+}
+
+/// The entries of a thread, on a line of their own: their owner writes them often, and others read
+/// them seldom.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Entries<A: Atomics>(pub(crate) [Entry<A>; ENTRIES]);
+
+impl<A: Atomics> Entries<A> {
+    fn new() -> Self {
+        Entries(core::array::from_fn(|_| Entry {
+            holds: A::U32::new(0),
+            waited: A::U32::new(0),
+        }))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|entry| entry.holds.load(Relaxed) == 0)
+    }
+
+    /// After fork() in the child: forgets what a thread of the parent holds.
+    fn forget(&self) {
+        clear(self.0.iter().map(|entry| &entry.holds));
+        self.forget_waiters();
+    }
+
+    /// After fork() in the child: forgets waiters, which exist only in the parent.
+    pub(crate) fn forget_waiters(&self) {
+        clear(self.0.iter().map(|entry| &entry.waited));
+    }
+}
+
+impl<A: ConstAtomics> Entries<A> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new table, as intended
+    const INIT: Self = Entries(
+        [const {
+            Entry {
+                holds: Zero::ZERO,
+                waited: Zero::ZERO,
+            }
+        }; ENTRIES],
+    );
 }
 
 /// The nodes of one thread.
@@ -44,10 +99,7 @@ pub(crate) struct Slot<A: Atomics> {
     pub(crate) nodes: [Node<A>; CONTEXTS],
     /// The contexts that are in use, a bit each; above them, a count of guards.
     pub(crate) busy: A::U32,
-    pub(crate) grants: Grants<A>,
-    #[cfg(target_has_atomic = "64")]
-    pub(crate) contexts: Contexts<A>,
-    pub(crate) reading: Reading<A>,
+    pub(crate) entries: Entries<A>,
 }
 
 impl<A: Atomics> Node<A> {
@@ -88,10 +140,7 @@ impl<A: ConstAtomics> Slot<A> {
     pub(crate) const INIT: Self = Slot {
         nodes: [const { Node::INIT }; CONTEXTS],
         busy: Zero::ZERO,
-        grants: Grants::INIT,
-        #[cfg(target_has_atomic = "64")]
-        contexts: Contexts::INIT,
-        reading: Reading::INIT,
+        entries: Entries::INIT,
     };
 }
 
@@ -101,41 +150,24 @@ impl<A: Atomics> Slot<A> {
         Slot {
             nodes: core::array::from_fn(|_| Node::new()),
             busy: A::U32::new(0),
-            grants: Grants::new(),
-            #[cfg(target_has_atomic = "64")]
-            contexts: Contexts::new(),
-            reading: Reading::new(),
+            entries: Entries::new(),
         }
     }
 
-    /// Whether no context of the slot is in use, and none of its entries names a read lock: see
+    /// Whether no context of the slot is in use, and none of its entries holds anything: see
     /// [`Tables::is_idle`](crate::tables::Tables::is_idle).
     pub(crate) fn is_idle(&self) -> bool {
-        self.busy.load(Relaxed) == 0 && self.reading.is_empty()
+        self.busy.load(Relaxed) == 0 && self.entries.is_empty()
     }
 
     /// After fork() in the child: frees the slot of a thread that exists only in the parent.
-    /// Returns whether another thread may have it.
-    pub(crate) fn forget_nodes(&self) -> bool {
+    pub(crate) fn forget(&self) {
         for node in &self.nodes {
             clear([&node.next, &node.wait, &node.state, &node.info].into_iter());
             clear([&node.lock, &node.cancel].into_iter());
         }
-        self.reading.forget();
-        self.grants.forget();
+        self.entries.forget();
         clear([&self.busy].into_iter());
-        !self.is_between_tickets()
-    }
-
-    /// Whether the thread is in the middle of acquiring a fast queue lock.
-    #[cfg(target_has_atomic = "64")]
-    fn is_between_tickets(&self) -> bool {
-        self.contexts.is_in_use()
-    }
-
-    #[cfg(not(target_has_atomic = "64"))]
-    fn is_between_tickets(&self) -> bool {
-        false
     }
 }
 

@@ -239,25 +239,25 @@ mod sharded {
         }
     }
 
-    pub(super) fn is_on() -> bool {
+    pub fn is_on() -> bool {
         COUNTING.load(Relaxed)
     }
 
-    pub(super) fn enable(on: bool) {
+    pub fn enable(on: bool) {
         COUNTING.store(on, Relaxed);
     }
 
-    pub(super) fn count(slot: Option<usize>, event: Event, times: u64) {
+    pub fn count(slot: Option<usize>, event: Event, times: u64) {
         add(slot, times, |shard| &shard.events[event as usize]);
     }
 
-    pub(super) fn record(slot: Option<usize>, latency: Latency, nanos: u64) {
+    pub fn record(slot: Option<usize>, latency: Latency, nanos: u64) {
         let bucket = ((u64::BITS - nanos.leading_zeros()) as usize).min(BUCKETS - 1);
         add(slot, 1, |shard| &shard.buckets[latency as usize][bucket]);
         add(slot, nanos, |shard| &shard.totals[latency as usize]);
     }
 
-    pub(super) fn snapshot() -> Snapshot {
+    pub fn snapshot() -> Snapshot {
         let sum = |cell: &dyn Fn(&Shard) -> u64| TABLE.iter().map(cell).fold(0, u64::wrapping_add);
         Snapshot {
             events: core::array::from_fn(|event| sum(&|shard| shard.events[event].load(Relaxed))),
@@ -270,7 +270,7 @@ mod sharded {
         }
     }
 
-    pub(super) fn reset() {
+    pub fn reset() {
         for shard in &TABLE {
             let buckets = shard.buckets.iter().flatten();
             for cell in shard.events.iter().chain(buckets).chain(&shard.totals) {
@@ -317,13 +317,13 @@ pub fn reset() {
 
 /// Counts `event`.
 #[inline(always)]
-pub(crate) fn count<P: crate::Platform>(event: Event) {
+pub fn count<P: crate::Platform>(event: Event) {
     count_many::<P>(event, 1);
 }
 
 /// Counts `event` `times` times.
 #[inline(always)]
-pub(crate) fn count_many<P: crate::Platform>(event: Event, times: u64) {
+pub fn count_many<P: crate::Platform>(event: Event, times: u64) {
     #[cfg(feature = "stat")]
     if sharded::is_on() {
         sharded::count(P::slot(), event, times);
@@ -334,7 +334,7 @@ pub(crate) fn count_many<P: crate::Platform>(event: Event, times: u64) {
 
 /// Records one latency of `nanos` nanoseconds.
 #[inline(always)]
-pub(crate) fn record<P: crate::Platform>(latency: Latency, nanos: u64) {
+pub fn record<P: crate::Platform>(latency: Latency, nanos: u64) {
     #[cfg(feature = "stat")]
     if sharded::is_on() {
         sharded::record(P::slot(), latency, nanos);
@@ -345,7 +345,7 @@ pub(crate) fn record<P: crate::Platform>(latency: Latency, nanos: u64) {
 
 /// Runs `work`, and records how long it took if counting is on.
 #[inline(always)]
-pub(crate) fn timed<P: crate::Platform, R>(latency: Latency, work: impl FnOnce() -> R) -> R {
+pub fn timed<P: crate::Platform, R>(latency: Latency, work: impl FnOnce() -> R) -> R {
     if !is_on() {
         return work();
     }

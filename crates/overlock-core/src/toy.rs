@@ -11,8 +11,8 @@
 //! actors instead (see [`stage`]).
 
 pub mod stage;
-#[cfg(test)]
-pub(crate) mod watch;
+pub mod wall_clock;
+pub mod watch;
 
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
@@ -53,14 +53,9 @@ pub enum Point {
 /// Threads that a test can play; thread numbers above have no slot.
 pub const SLOTS: usize = 8;
 
-/// Tickets for locks, besides those of the threads: three fast queue spinlocks at a time.
-pub const LOCK_TICKETS: usize = 6;
-
 /// New tables, for a test.
 fn tables<P: Platform>() -> Tables<P> {
-    Tables::new(Box::leak(
-        Box::<Storage<P, SLOTS, 4, LOCK_TICKETS>>::default(),
-    ))
+    Tables::new(Box::leak(Box::<Storage<P, SLOTS>>::default()))
 }
 
 type Step = Box<dyn FnOnce()>;

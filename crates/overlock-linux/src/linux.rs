@@ -17,6 +17,8 @@ mod barrier;
 mod clock;
 mod exit_key;
 pub mod extras;
+#[cfg(feature = "family")]
+mod family;
 mod fork;
 mod futex;
 mod load;
@@ -54,12 +56,8 @@ pub struct Linux;
 /// time; with the full tables it does little else.
 const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
 
-/// The largest number of fast queue spinlocks at a time.
-const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
-
 /// All zero bytes, so the tables take no space in the file, and only touched pages take memory.
-static STORAGE: Storage<Linux, THREADS, { THREADS.div_ceil(8) }, { 2 * FAST_QUEUES }> =
-    Storage::INIT;
+static STORAGE: Storage<Linux, THREADS> = Storage::INIT;
 
 /// Length of a sleep on one of two words, where the system cannot wait for two.
 const POLL_NS: u64 = 1_000_000;

@@ -2,8 +2,8 @@
 //!
 //! | variable | values |
 //! |---|---|
-//! | `OVERLOCK_MUTEX` | the lock behind `pthread_mutex_t`: `overlock` (default), `mutex`, `glibc` |
-//! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `rwsem`, `glibc` |
+//! | `OVERLOCK_MUTEX` | the lock behind `pthread_mutex_t`: `overlock` (default), `glibc` |
+//! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `glibc` |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
 //! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: also warn of locks that are held during sleeps of any kind |
@@ -13,31 +13,17 @@
 //!
 //! Unknown values count as the default; `overlock run` refuses them.
 
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_linux::__private::variable;
 
 use crate::fork;
 
-/// The lock behind `pthread_mutex_t`.
+/// The lock behind a function of pthread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MutexLock {
+pub enum Lock {
     /// The recommended one.
     Overlock,
-    /// The kernel's mutex.
-    Mutex,
-    /// The C library's.
-    Glibc,
-}
-
-/// The lock behind `pthread_rwlock_t`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RwLock {
-    /// The recommended one.
-    Overlock,
-    /// The kernel's reader-writer semaphore.
-    Rwsem,
     /// The C library's.
     Glibc,
 }
@@ -46,9 +32,9 @@ pub enum RwLock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The lock behind `pthread_mutex_t`.
-    pub mutex: MutexLock,
+    pub mutex: Lock,
     /// The lock behind `pthread_rwlock_t`.
-    pub rwlock: RwLock,
+    pub rwlock: Lock,
     /// Whether contention is counted.
     pub stat: bool,
     /// Whether the order of locks is checked.
@@ -57,22 +43,12 @@ pub struct Config {
     pub lockdep_sleep: bool,
 }
 
-const MUTEXES: [(&CStr, MutexLock); 3] = [
-    (c"overlock", MutexLock::Overlock),
-    (c"mutex", MutexLock::Mutex),
-    (c"glibc", MutexLock::Glibc),
-];
-
-const RWLOCKS: [(&CStr, RwLock); 3] = [
-    (c"overlock", RwLock::Overlock),
-    (c"rwsem", RwLock::Rwsem),
-    (c"glibc", RwLock::Glibc),
-];
-
 const KNOWN: u32 = 1 << 31;
 const STAT: u32 = 1 << 30;
 const LOCKDEP: u32 = 1 << 29;
 const LOCKDEP_SLEEP: u32 = 1 << 28;
+const GLIBC_MUTEX: u32 = 1;
+const GLIBC_RWLOCK: u32 = 1 << 1;
 
 /// The configuration in bits; 0 before it is read.
 static CONFIG: AtomicU32 = AtomicU32::new(0);
@@ -130,11 +106,13 @@ pub fn get() -> Config {
     if bits == 0 {
         bits = read();
     }
-    let mutex = (bits & 0xff) as usize % MUTEXES.len();
-    let rwlock = (bits >> 8 & 0xff) as usize % RWLOCKS.len();
+    let lock = |glibcs| match bits & glibcs {
+        0 => Lock::Overlock,
+        _ => Lock::Glibc,
+    };
     Config {
-        mutex: MUTEXES[mutex].1,
-        rwlock: RWLOCKS[rwlock].1,
+        mutex: lock(GLIBC_MUTEX),
+        rwlock: lock(GLIBC_RWLOCK),
         stat: bits & STAT != 0,
         lockdep: bits & LOCKDEP != 0,
         lockdep_sleep: bits & (LOCKDEP | LOCKDEP_SLEEP) == LOCKDEP | LOCKDEP_SLEEP,
@@ -143,21 +121,16 @@ pub fn get() -> Config {
 
 #[cold]
 fn read() -> u32 {
-    fn index<T>(name: &CStr, known: &[(&CStr, T)]) -> u32 {
-        let value = variable(name);
-        let found = known.iter().position(|&(known, _)| Some(known) == value);
-        found.unwrap_or(0) as u32
-    }
-    let on = |name, bit| match variable(name) {
-        Some(value) if value == c"1" => bit,
-        _ => 0,
+    let bit = |name, value, bit| match variable(name) == Some(value) {
+        true => bit,
+        false => 0,
     };
     let bits = KNOWN
-        | index(c"OVERLOCK_MUTEX", &MUTEXES)
-        | index(c"OVERLOCK_RWLOCK", &RWLOCKS) << 8
-        | on(c"OVERLOCK_STAT", STAT)
-        | on(c"OVERLOCK_LOCKDEP", LOCKDEP)
-        | on(c"OVERLOCK_LOCKDEP_SLEEP", LOCKDEP_SLEEP);
+        | bit(c"OVERLOCK_MUTEX", c"glibc", GLIBC_MUTEX)
+        | bit(c"OVERLOCK_RWLOCK", c"glibc", GLIBC_RWLOCK)
+        | bit(c"OVERLOCK_STAT", c"1", STAT)
+        | bit(c"OVERLOCK_LOCKDEP", c"1", LOCKDEP)
+        | bit(c"OVERLOCK_LOCKDEP_SLEEP", c"1", LOCKDEP_SLEEP);
     CONFIG.store(bits, Relaxed);
     generation_changed();
     bits
@@ -166,12 +139,12 @@ fn read() -> u32 {
 /// Enables the fast paths for objects of the process's generation.
 pub(crate) fn generation_changed() {
     let config = get();
-    let plain = config.mutex == MutexLock::Overlock && !config.lockdep;
+    let plain = config.mutex == Lock::Overlock && !config.lockdep;
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
     UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
-    let plain = config.rwlock == RwLock::Overlock && !config.lockdep;
+    let plain = config.rwlock == Lock::Overlock && !config.lockdep;
     RW_UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     RW_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     RW_STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
@@ -184,8 +157,8 @@ mod tests {
     #[test]
     fn without_variables_the_configuration_is_the_default() {
         let config = get();
-        assert_eq!(config.mutex, MutexLock::Overlock);
-        assert_eq!(config.rwlock, RwLock::Overlock);
+        assert_eq!(config.mutex, Lock::Overlock);
+        assert_eq!(config.rwlock, Lock::Overlock);
         assert!(!config.stat && !config.lockdep && !config.lockdep_sleep);
         assert_eq!(lock_generation(), 0);
     }

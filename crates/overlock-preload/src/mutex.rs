@@ -43,7 +43,6 @@ use crate::order::{self, How};
 use crate::site::Site;
 use crate::thread::me;
 use crate::{config, fork, real};
-use raw::raw;
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -123,8 +122,7 @@ impl Mutex {
     }
 
     pub(crate) fn is_ours(&self) -> bool {
-        (NORMAL..=ADAPTIVE).contains(&self.kind())
-            && config::get().mutex != config::MutexLock::Glibc
+        (NORMAL..=ADAPTIVE).contains(&self.kind()) && config::get().mutex != config::Lock::Glibc
     }
 
     pub(crate) fn as_glibcs(&self) -> *mut c_void {
@@ -136,7 +134,7 @@ impl Mutex {
         fork::update(&self.generation, || {
             self.observed.store(0, Relaxed);
             // SAFETY: no other thread of the earlier generation exists.
-            raw!(self, |lock| unsafe { lock.forget_waiters() });
+            unsafe { self.main().forget_waiters() };
         });
     }
 
@@ -204,18 +202,18 @@ impl Mutex {
     fn take(&self, wait: Wait) -> c_int {
         match wait {
             Wait::Forever => {
-                raw!(self, |lock| lock.lock());
+                self.main().lock();
                 0
             }
             Wait::Adopted => {
-                raw!(self, |lock| lock.lock_adopted());
+                self.main().lock_adopted();
                 0
             }
             Wait::Not => self.try_acquire(),
             Wait::Until(deadline) => match (self.try_acquire(), deadline) {
                 (0, _) => 0,
                 (_, Err(error)) => error,
-                (_, Ok(deadline)) if raw!(self, |lock| lock.lock_until(deadline).is_some()) => 0,
+                (_, Ok(deadline)) if self.main().lock_until(deadline).is_some() => 0,
                 _ => ETIMEDOUT,
             },
         }
@@ -237,7 +235,7 @@ impl Mutex {
     }
 
     fn try_acquire(&self) -> c_int {
-        match raw!(self, |lock| lock.try_lock()) {
+        match self.main().try_lock() {
             Some(()) => 0,
             None => EBUSY,
         }
@@ -257,7 +255,7 @@ impl Mutex {
                 return 0;
             }
         }
-        if !raw!(self, |lock| lock.is_locked()) {
+        if !self.main().is_locked() {
             order::release_free(self.address());
             return 0;
         }
@@ -266,7 +264,7 @@ impl Mutex {
             self.owner.store(0, Relaxed);
         }
         // SAFETY: the caller owns it; for a normal mutex POSIX demands that.
-        let unlock = || raw!(self, |lock| unsafe { lock.unlock(()) });
+        let unlock = || unsafe { self.main().unlock(()) };
         if self.observed.load(Relaxed) == 0 {
             unlock();
         } else {

@@ -6,7 +6,7 @@
 //!
 //! | offset | field | who writes it |
 //! |---|---|
-//! | 0 | `lock`: `overlock_rw` or `rwsem`, 20 bytes | the lock |
+//! | 0 | `lock`: `overlock_rw`, 8 bytes of 20 | the lock |
 //! | 20 | `generation`: see [`crate::fork`] | its first user in a generation |
 //! | 24 | `observed`: the number of the flight (`stat::flight`) of the writer's acquisition; 0 for none | the writer |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
@@ -36,7 +36,6 @@
 mod counted;
 pub mod functions;
 mod posix;
-mod rwsem;
 #[cfg(test)]
 mod tests;
 
@@ -47,8 +46,7 @@ use libc::{EBUSY, EDEADLK};
 use overlock::Linux;
 use overlock_core::Deadline;
 use overlock_core::rw::OverlockRw;
-use overlock_core::rw::overlock_rw::{BARGE_DELAY_NS, Passing};
-use overlock_core::sleep::RwSem;
+use overlock_core::rw::overlock_rw::Passing;
 
 use crate::order::{self, How};
 use crate::site::Site;
@@ -122,23 +120,6 @@ trait Backend {
 /// The recommended lock.
 type Recommended = OverlockRw<Linux>;
 
-/// Evaluates an expression for the lock that the object is made of.
-macro_rules! with_backend {
-    ($rwlock:expr, |$lock:ident| $what:expr) => {
-        match config::get().rwlock {
-            config::RwLock::Rwsem => {
-                let $lock = $rwlock.as_lock::<RwSem<Linux>>();
-                $what
-            }
-            _ => {
-                let $lock = $rwlock.as_lock::<Recommended>();
-                $what
-            }
-        }
-    };
-}
-use with_backend;
-
 impl RwLock {
     fn new(kind: u32) -> Self {
         RwLock {
@@ -154,15 +135,15 @@ impl RwLock {
     }
 
     #[inline(always)]
-    fn as_lock<L>(&self) -> &L {
+    fn recommended(&self) -> &Recommended {
         const {
             assert!(
-                size_of::<L>() <= size_of::<[AtomicU32; 5]>()
-                    && align_of::<L>() <= align_of::<u32>()
+                size_of::<Recommended>() <= size_of::<[AtomicU32; 5]>()
+                    && align_of::<Recommended>() <= align_of::<u32>()
             )
         };
         // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all
-        // accesses are through the same type: the configuration does not change.
+        // accesses are through the same type.
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
     }
 
@@ -172,16 +153,17 @@ impl RwLock {
     }
 
     fn update(&self) -> bool {
-        if config::get().rwlock == config::RwLock::Glibc {
+        if config::get().rwlock == config::Lock::Glibc {
             return false;
         }
         fork::update(&self.generation, || {
             self.observed.store(0, Relaxed);
             // SAFETY: no other thread of the earlier generation exists, and those of this one wait
             // until the update is done.
-            with_backend!(self, |lock| unsafe {
-                lock.after_fork(self.writer.load(Relaxed) != 0)
-            });
+            unsafe {
+                self.recommended()
+                    .after_fork(self.writer.load(Relaxed) != 0)
+            };
         });
         true
     }
@@ -232,7 +214,7 @@ impl RwLock {
     #[inline(always)]
     fn write_quickly(&self) -> bool {
         let plain = self.is_plain(config::rw_generation());
-        let written = plain && self.as_lock::<Recommended>().try_write_now();
+        let written = plain && self.recommended().try_write_now();
         if written {
             self.writer.store(me(), Relaxed);
         }
@@ -245,7 +227,7 @@ impl RwLock {
         let plain =
             self.is_plain(config::rw_unlock_generation()) && self.observed.load(Relaxed) == 0;
         if plain {
-            self.release_of(self.as_lock::<Recommended>());
+            self.release_of(self.recommended());
         }
         plain
     }
@@ -257,7 +239,7 @@ impl RwLock {
         let config = config::get();
         let wait = || match config.stat {
             true => self.wait_to_read_counted(until, site),
-            false => with_backend!(self, |lock| lock.read(self.passing(), until)),
+            false => self.recommended().read(self.passing(), until),
         };
         let result = if config.lockdep {
             // Without barging, which is up to `wait`.
@@ -300,7 +282,7 @@ impl RwLock {
     fn attempt_to_read(&self, passing: Passing, site: Site) -> c_int {
         match config::get().stat {
             true => self.attempt_to_read_counted(passing, site),
-            false => with_backend!(self, |lock| lock.try_read(passing)),
+            false => self.recommended().try_read(passing),
         }
     }
 
@@ -311,7 +293,7 @@ impl RwLock {
         let config = config::get();
         let wait = || match config.stat {
             true => self.wait_to_write_counted(until, site),
-            false => with_backend!(self, |lock| lock.write(until)),
+            false => self.recommended().write(until),
         };
         let attempt = || self.attempt_to_write(site);
         let result = if config.lockdep {
@@ -348,7 +330,7 @@ impl RwLock {
     fn attempt_to_write(&self, site: Site) -> c_int {
         match config::get().stat {
             true => self.attempt_to_write_counted(site),
-            false => with_backend!(self, |lock| lock.try_write()),
+            false => self.recommended().try_write(),
         }
     }
 
@@ -356,7 +338,7 @@ impl RwLock {
         if config::get().lockdep {
             self.report_release();
         }
-        let release = || with_backend!(self, |lock| self.release_of(lock));
+        let release = || self.release_of(self.recommended());
         match config::get().stat {
             true => self.release_counted(release),
             false => release(),
@@ -367,9 +349,9 @@ impl RwLock {
     /// reader whose acquisition was not seen.
     fn report_release(&self) {
         let address = self.address();
-        if with_backend!(self, |lock| lock.is_written()) {
+        if self.recommended().is_written() {
             order::release(address);
-        } else if with_backend!(self, |lock| lock.is_read()) {
+        } else if self.recommended().is_read() {
             order::release_shared(address);
         } else {
             order::release_free(address);

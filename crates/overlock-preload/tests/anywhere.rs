@@ -14,7 +14,7 @@ use common::{compile_as, library, ours, run, same, text};
 const DEFAULT: &[(&str, &str)] = &[];
 const MUTEX: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex")];
 const COUNTED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1")];
-const MUTEX_RWSEM: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex"), ("OVERLOCK_RWLOCK", "rwsem")];
+const GLIBC: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "glibc"), ("OVERLOCK_RWLOCK", "glibc")];
 const FUTEX_ALONE: &[(&str, &str)] = &[("OVERLOCK_FUTEX_ALONE", "1")];
 
 /// Compiles a program of its own for each test: tests run at the same time.
@@ -36,7 +36,7 @@ fn the_smallest_stack_suffices() {
     for setting in [DEFAULT, FUTEX_ALONE] {
         assert_eq!(ours(&program, &[Path::new(MOST)], setting), "enough\n");
     }
-    same(&program, &[], &[MUTEX_RWSEM, COUNTED]);
+    same(&program, &[], &[GLIBC, COUNTED]);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn locks_in_allocators_allocate_nothing_and_need_no_keys() {
 fn seccomp_filters_that_kill_catch_no_call_of_the_locks() {
     let program = program("sandbox.c", "kill");
     for scene in ["prctl", "syscall", "syscall_prctl"] {
-        let settings = &[DEFAULT, COUNTED, MUTEX_RWSEM];
+        let settings = &[DEFAULT, COUNTED, GLIBC];
         same(&program, &[Path::new(scene)], settings);
     }
 }

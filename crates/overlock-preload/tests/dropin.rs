@@ -13,29 +13,15 @@ use std::path::Path;
 use common::{compile, compile_as, library, run, same_with, text};
 
 const DEFAULT: &[(&str, &str)] = &[];
-const MUTEX: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "mutex")];
-const RWSEM: &[(&str, &str)] = &[("OVERLOCK_RWLOCK", "rwsem")];
 const GLIBCS: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "glibc"), ("OVERLOCK_RWLOCK", "glibc")];
 const ORDERED: &[(&str, &str)] = &[("OVERLOCK_LOCKDEP", "1")];
 const COUNTED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1")];
-const COUNTED_RWSEM: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_RWLOCK", "rwsem")];
-const COUNTED_MUTEX: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_MUTEX", "mutex")];
 
 const CONFINED: &[(&str, &str)] = &[("OVERLOCK_FUTEX_ALONE", "1"), common::CONFINED];
 
 const COUNTED_ORDERED: &[(&str, &str)] = &[("OVERLOCK_STAT", "1"), ("OVERLOCK_LOCKDEP", "1")];
 
-const ALL: &[&[(&str, &str)]] = &[
-    DEFAULT,
-    MUTEX,
-    RWSEM,
-    GLIBCS,
-    ORDERED,
-    COUNTED,
-    COUNTED_MUTEX,
-    COUNTED_ORDERED,
-    CONFINED,
-];
+const ALL: &[&[(&str, &str)]] = &[DEFAULT, GLIBCS, ORDERED, COUNTED, COUNTED_ORDERED, CONFINED];
 
 #[test]
 fn mutexes_and_conditions_of_c11_behave_as_glibcs() {
@@ -61,7 +47,7 @@ fn errors_are_glibcs_for_every_kind_in_every_state() {
     same_with(
         "errnos.c",
         &[],
-        &[DEFAULT, RWSEM, ORDERED, COUNTED, COUNTED_ORDERED, CONFINED],
+        &[DEFAULT, ORDERED, COUNTED, COUNTED_ORDERED, CONFINED],
     );
 }
 
@@ -96,14 +82,7 @@ fn reader_writer_locks_behave_as_glibcs() {
     same_with(
         "rwlock.c",
         &[],
-        &[
-            DEFAULT,
-            RWSEM,
-            GLIBCS,
-            COUNTED,
-            COUNTED_RWSEM,
-            COUNTED_ORDERED,
-        ],
+        &[DEFAULT, GLIBCS, COUNTED, COUNTED_ORDERED],
     );
 }
 

@@ -1,4 +1,4 @@
-//! What the programs share beside their subcommands.
+//! The parts that the programs share beside their subcommands.
 
 pub mod completions;
 pub mod exit;

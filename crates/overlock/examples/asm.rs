@@ -5,7 +5,7 @@ use overlock::rw::{OverlockRw, PerCpuRwSem};
 use overlock::sleep::{KernelMutex as Mutex, Overlock};
 use overlock::spin::{FastQueue, Hybrid, PvTicket, Queued, Ticket};
 use overlock_core::raw::{RawLock, RawRwLock};
-use overlock_core::spin::fast_queue::FastQueueToken;
+use overlock_family::spin::fast_queue::FastQueueToken;
 
 /// An operation of a trait that acquires a lock, the one that releases it, and the token between
 /// them, by the names given.

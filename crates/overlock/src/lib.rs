@@ -64,10 +64,11 @@
 //!
 //! # Features
 //!
-//! - `lock_api` (default), `lock_api_04`: the `Raw*` traits of lock_api 0.5 and 0.4 for the raw
-//!   locks.
+//! - `lock_api` (default): the `Raw*` traits of lock_api 0.5 for the raw locks.
 //! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their
 //!   data.
+//! - `family`: the kernel's lock family for Linux threads, as raw locks in [`spin`], [`sleep`] and
+//!   [`rw`].
 //! - `stat`: counters and latency histograms ([`stat`]).
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
 //! - `lockdep`: the types report their acquisitions to a validator of lock order. `lockdep_raw`:
@@ -90,6 +91,7 @@ pub mod semaphore;
 #[cfg(feature = "serde")]
 mod serde;
 pub mod sleep;
+#[cfg(feature = "family")]
 pub mod spin;
 mod watch;
 pub mod ww_mutex;

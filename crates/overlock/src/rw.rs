@@ -22,11 +22,25 @@ pub use overlock_core::raw::{
 
 use crate::Linux;
 
-macro_rules! aliases {
-    ($($name:ident: $module:ident::$lock:ident;)*) => {$(
-        #[doc = concat!("[`", stringify!($lock), "`](overlock_core::", stringify!($module), "::", stringify!($lock), ") for Linux threads: `", stringify!($name), "` in tables.")]
-        pub type $lock = overlock_core::$module::$lock<Linux>;
-    )*};
-}
+/// [`OverlockRw`](overlock_core::rw::OverlockRw) for Linux threads: `overlock_rw` in tables.
+pub type OverlockRw = overlock_core::rw::OverlockRw<Linux>;
 
-overlock_core::rw_locks!(aliases);
+/// [`PerCpuRwSem`](overlock_core::rw::PerCpuRwSem) for Linux threads: `percpu_rwsem` in tables.
+pub type PerCpuRwSem = overlock_core::rw::PerCpuRwSem<Linux>;
+
+/// [`Qrwlock`](overlock_family::rw::Qrwlock) for Linux threads: `qrwlock` in tables.
+#[cfg(feature = "family")]
+pub type Qrwlock = overlock_family::rw::Qrwlock<Linux>;
+
+/// [`RwSem`](overlock_family::sleep::RwSem) for Linux threads: `rwsem` in tables.
+#[cfg(feature = "family")]
+pub type RwSem = overlock_family::sleep::RwSem<Linux>;
+
+/// [`RwSemNone`](overlock_family::sleep::RwSemNone) for Linux threads: `rwsem_none` in tables.
+#[cfg(feature = "family")]
+pub type RwSemNone = overlock_family::sleep::RwSemNone<Linux>;
+
+/// [`RwSemCounted`](overlock_family::sleep::RwSemCounted) for Linux threads: `rwsem_count` in
+/// tables.
+#[cfg(feature = "family")]
+pub type RwSemCounted = overlock_family::sleep::RwSemCounted<Linux>;

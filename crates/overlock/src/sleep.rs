@@ -20,27 +20,27 @@
 //! [`Overlock`] is the one inside [`Mutex`](crate::Mutex), and the one to take where nothing speaks
 //! for another. A signal handler may try it; none of the others is for handlers.
 //!
-//! [`KernelMutex`] is [`overlock_core::sleep::Mutex`], after the kernel's `struct mutex`. It has
-//! another name here because [`overlock::Mutex`](crate::Mutex) is not made of it.
+//! [`KernelMutex`] is [`overlock_family::sleep::KernelMutex`], after the kernel's `struct mutex`. It and
+//! its variants need the feature `family`.
 
 pub use overlock_core::Instant;
 pub use overlock_core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 
 use crate::Linux;
 
-macro_rules! aliases {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        alias! { $name: $lock }
-    )*};
-}
+/// [`Overlock`](overlock_core::sleep::Overlock) for Linux threads: `overlock` in tables.
+pub type Overlock = overlock_core::sleep::Overlock<Linux>;
 
-macro_rules! alias {
-    ($name:ident: Mutex) => { alias! { $name: Mutex as KernelMutex } };
-    ($name:ident: $lock:ident) => { alias! { $name: $lock as $lock } };
-    ($name:ident: $lock:ident as $alias:ident) => {
-        #[doc = concat!("[`", stringify!($lock), "`](overlock_core::sleep::", stringify!($lock), ") for Linux threads: `", stringify!($name), "` in tables.")]
-        pub type $alias = overlock_core::sleep::$lock<Linux>;
-    };
-}
+/// [`KernelMutex`](overlock_family::sleep::KernelMutex) for Linux threads: `mutex` in tables.
+#[cfg(feature = "family")]
+pub type KernelMutex = overlock_family::sleep::KernelMutex<Linux>;
 
-overlock_core::sleep_locks!(aliases);
+/// [`KernelMutexInside`](overlock_family::sleep::KernelMutexInside) for Linux threads:
+/// `mutex_inside` in tables.
+#[cfg(feature = "family")]
+pub type KernelMutexInside = overlock_family::sleep::KernelMutexInside<Linux>;
+
+/// [`KernelMutexNone`](overlock_family::sleep::KernelMutexNone) for Linux threads: `mutex_none` in
+/// tables.
+#[cfg(feature = "family")]
+pub type KernelMutexNone = overlock_family::sleep::KernelMutexNone<Linux>;

@@ -1,6 +1,6 @@
 //! Every spinlock of the family, for threads of a Linux process.
 //!
-//! Their states and bounds: [`overlock_core::spin`]. They protect data inside `lock_api::Mutex`
+//! Their states and bounds: [`overlock_family::spin`]. They protect data inside `lock_api::Mutex`
 //! (feature `lock_api`, on by default), or are used by hand through [`RawLock`]:
 #![cfg_attr(feature = "lock_api", doc = "```")]
 #![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
@@ -27,13 +27,13 @@ use crate::Linux;
 
 macro_rules! aliases {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        #[doc = concat!("[`", stringify!($lock), "`](overlock_core::spin::", stringify!($lock), ") for Linux threads: `", stringify!($name), "` in tables.")]
-        pub type $lock = overlock_core::spin::$lock<Linux>;
+        #[doc = concat!("[`", stringify!($lock), "`](overlock_family::spin::", stringify!($lock), ") for Linux threads: `", stringify!($name), "` in tables.")]
+        pub type $lock = overlock_family::spin::$lock<Linux>;
     )*};
 }
 
-overlock_core::spin_locks!(aliases);
+overlock_family::spin_locks!(aliases);
 
 /// [`FastQueue`] that takes its ticket when it is first locked, so that it can be a constant and go
 /// into lock_api.
-pub type LazyFastQueue = overlock_core::spin::LazyFastQueue<Linux>;
+pub type LazyFastQueue = overlock_family::spin::LazyFastQueue<Linux>;

@@ -156,7 +156,7 @@ mod ping_pongs {
             )*};
         }
 
-        overlock_core::spin_locks!(tests);
+        overlock_family::spin_locks!(tests);
     }
 
     mod sleep {
@@ -164,12 +164,12 @@ mod ping_pongs {
             ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
                 #[test]
                 fn $name() {
-                    crate::ping_pong::<overlock_core::sleep::$lock<overlock::Linux>>();
+                    crate::ping_pong::<overlock_family::sleep::$lock<overlock::Linux>>();
                 }
             )*};
         }
 
-        overlock_core::sleep_locks!(tests);
+        overlock_family::sleep_locks!(tests);
     }
 }
 

@@ -155,7 +155,7 @@ macro_rules! all_locks {
     };
 }
 
-overlock_core::spin_locks!(all_locks);
+overlock_family::spin_locks!(all_locks);
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no /proc")]

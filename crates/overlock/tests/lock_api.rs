@@ -43,7 +43,7 @@ fn a_mutex_over_every_lock() {
             assert_eq!(lock.into_inner(), 2);
         };
     }
-    overlock_core::spin_locks!(try_all);
+    overlock_family::spin_locks!(try_all);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_rwlock_over_every_lock() {
             assert_eq!(*lock.try_write().unwrap(), 2);
         )*};
     }
-    overlock_core::rw_locks!(try_all);
+    overlock_family::rw_locks!(try_all);
 }
 
 #[test]
@@ -198,27 +198,4 @@ fn traits_where_they_are_due() {
     timed_rw::<rw::OverlockRw>();
     upgrade::<rw::OverlockRw>();
     fair_rw::<rw::OverlockRw>();
-}
-
-#[cfg(feature = "lock_api_04")]
-#[test]
-fn locks_without_tokens_over_0_4() {
-    use lock_api_04::{MutexGuard, RwLockWriteGuard};
-
-    let lock = lock_api_04::Mutex::<RawMutex, _>::new(1);
-    let mut guard = lock.try_lock_for(SHORT).unwrap();
-    assert!(takes_time(|| lock.try_lock_for(SHORT)).is_none());
-    assert!(takes_time(|| lock.try_lock_until(soon())).is_none());
-    MutexGuard::bump(&mut guard);
-    assert!(lock.is_locked());
-    MutexGuard::unlock_fair(guard);
-    assert!(!lock.is_locked());
-    drop(lock_api_04::Mutex::<sleep::KernelMutex, _>::new(1).lock());
-
-    let lock = lock_api_04::RwLock::<rw::RwSem, _>::new(1);
-    let reader = RwLockWriteGuard::downgrade(lock.try_write_for(SHORT).unwrap());
-    assert!(lock.is_locked() && !lock.is_locked_exclusive());
-    assert!(takes_time(|| lock.try_write_until(soon())).is_none());
-    drop((reader, lock.try_read_for(SHORT).unwrap()));
-    drop(lock_api_04::RwLock::<rw::Qrwlock, _>::new(1).read());
 }

@@ -14,11 +14,12 @@ use std::time::Duration;
 use caller::{Caller, until};
 use overlock::Linux;
 use overlock::sleep::{
-    KernelMutex as Mutex, MutexInside, MutexNone, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
+    KernelMutex as Mutex, KernelMutexInside, KernelMutexNone, RawCancelLock, RawFairLock, RawLock,
+    RawTimedLock,
 };
-use overlock_core::sleep::Osq;
 use overlock_core::sleep::cancel::CancelToken;
 use overlock_core::{Platform, Spin};
+use overlock_family::sleep::Osq;
 
 trait Form: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux> {}
 impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux>> Form for L {}
@@ -206,7 +207,7 @@ macro_rules! tests {
     )*};
 }
 
-tests!(outside: Mutex, inside: MutexInside, none: MutexNone);
+tests!(outside: Mutex, inside: KernelMutexInside, none: KernelMutexNone);
 
 /// Threads enter the spin queue and leave at once, after some time, or as its head, all at the same
 /// time. There is one head at a time, and at the end the queue is empty.

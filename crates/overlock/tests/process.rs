@@ -59,7 +59,7 @@ mod with_lock_api {
             }
         };
     }
-    overlock_core::spin_locks!(tests);
+    overlock_family::spin_locks!(tests);
 }
 
 /// While other threads contend for one lock, a child of fork takes and releases other locks: one

@@ -159,7 +159,7 @@ macro_rules! tests {
     )*};
 }
 
-overlock_core::spin_locks!(tests);
+overlock_family::spin_locks!(tests);
 
 /// The tests above run `lock_until` of the locks that have it.
 #[test]

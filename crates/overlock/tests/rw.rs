@@ -436,7 +436,7 @@ macro_rules! tests {
     )*};
 }
 
-overlock_core::rw_locks!(tests);
+overlock_family::rw_locks!(tests);
 
 /// The tests above use all abilities of each lock.
 #[test]

@@ -173,4 +173,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock_core::spin_locks!(tests);
+overlock_family::spin_locks!(tests);

@@ -199,27 +199,27 @@ macro_rules! tests {
 
             #[test]
             fn excludes() {
-                super::excludes::<::overlock_core::sleep::$lock<::overlock::Linux>>();
+                super::excludes::<::overlock_family::sleep::$lock<::overlock::Linux>>();
             }
 
             #[test]
             fn gets_on() {
-                super::gets_on::<::overlock_core::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_core::sleep::$lock<::overlock::Linux>));
+                super::gets_on::<::overlock_family::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_family::sleep::$lock<::overlock::Linux>));
             }
 
             #[test]
             fn gives_up_in_time() {
-                super::gives_up_in_time::<::overlock_core::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_core::sleep::$lock<::overlock::Linux>));
+                super::gives_up_in_time::<::overlock_family::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_family::sleep::$lock<::overlock::Linux>));
             }
 
             #[test]
             fn serves_a_crowd() {
-                super::serves_a_crowd::<::overlock_core::sleep::$lock<::overlock::Linux>>();
+                super::serves_a_crowd::<::overlock_family::sleep::$lock<::overlock::Linux>>();
             }
 
             #[test]
             fn survives_churn() {
-                super::survives_churn::<::overlock_core::sleep::$lock<::overlock::Linux>>();
+                super::survives_churn::<::overlock_family::sleep::$lock<::overlock::Linux>>();
             }
         }
     )*};
@@ -229,5 +229,5 @@ macro_rules! tests {
 mod each {
     use super::*;
 
-    ::overlock_core::sleep_locks!(tests);
+    ::overlock_family::sleep_locks!(tests);
 }

@@ -229,7 +229,7 @@ macro_rules! all_locks {
     };
 }
 
-overlock_core::spin_locks!(all_locks);
+overlock_family::spin_locks!(all_locks);
 
 #[test]
 fn locks_work_without_slots_and_slots_come_back() {

@@ -1,4 +1,5 @@
-//! `overlock-lab bench grid`: our locks against each of those that people use today, by the worst cell.
+//! `overlock-lab bench grid`: our locks against each of those that people use today, by the worst
+//! cell.
 //!
 //! | module | what is there |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Workloads, peers, statistics and reports behind `overlock-lab bench`, `overlock-lab sim` and `overlock
-//! vm`.
+//! Workloads, peers, statistics and reports behind `overlock-lab bench`, `overlock-lab sim` and
+//! `overlock-lab vm`.
 //!
 //! | module | what is there |
 //! |---|---|

@@ -41,7 +41,7 @@ pub fn add(entries: Vec<fn() -> Entry>) {
 /// the type without its platform.
 ///
 /// ```
-/// use overlock_core::spin::Ticket;
+/// use overlock_family::spin::Ticket;
 ///
 /// let entry = overlock_bench::entry!(Added, Ticket)();
 /// assert_eq!((entry.name, entry.simulated.is_some()), ("ticket", true));

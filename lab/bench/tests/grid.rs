@@ -1,4 +1,5 @@
-//! The documents of `overlock-lab bench grid` and `overlock-lab bench idle` are what their schemas say.
+//! The documents of `overlock-lab bench grid` and `overlock-lab bench idle` are what their schemas
+//! say.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Common parts of `overlock-lab bench` and `overlock-lab sim`: workloads, numbers of threads, progress,
-//! results, ways to end.
+//! Common parts of `overlock-lab bench` and `overlock-lab sim`: workloads, numbers of threads,
+//! progress, results, ways to end.
 
 pub mod ending;
 pub mod load;

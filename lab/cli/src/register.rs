@@ -24,7 +24,7 @@ pub struct Registration {
 /// beyond that, such as `RawTimedLock`, are found and tested too.
 ///
 /// ```
-/// use overlock_core::spin::Ticket;
+/// use overlock_family::spin::Ticket;
 ///
 /// let registration = overlock_lab::register!(Ticket);
 /// ```

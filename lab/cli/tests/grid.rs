@@ -1,5 +1,5 @@
-//! `overlock-lab bench grid`, `overlock-lab bench idle`, and `overlock-lab bench` by itself, as their users
-//! meet them.
+//! `overlock-lab bench grid`, `overlock-lab bench idle`, and `overlock-lab bench` by itself, as
+//! their users meet them.
 
 mod common;
 

@@ -32,6 +32,7 @@ use overlock_core::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Sleeper, Spin,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
+use overlock_family::FamilyPlatform;
 
 use crate::pi::{self, Kernel, Sleepers};
 use crate::tables::Tables;
@@ -453,6 +454,12 @@ impl PiPlatform for Explorer {
 
     fn was_before_fork(_id: u32) -> bool {
         false
+    }
+}
+
+impl FamilyPlatform for Explorer {
+    fn family_tables() -> overlock_family::tables::Tables<Self> {
+        tables().family()
     }
 }
 

@@ -6,7 +6,6 @@ pub mod coverage;
 pub mod explore;
 pub mod failure;
 pub mod list;
-pub mod loom;
 mod pi;
 pub mod program;
 pub mod report;
@@ -22,5 +21,5 @@ mod wrap;
 #[doc(hidden)]
 pub mod __private {
     pub use overlock_core::raw::RawLock;
-    pub use overlock_core::registry::Probe;
+    pub use overlock_family::registry::Probe;
 }

@@ -7,8 +7,9 @@ use overlock_core::facts::HasFacts;
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::rw::{OverlockRw, PerCpuRwSem};
 use overlock_core::sleep;
-use overlock_core::spin;
-use overlock_core::spin::faulty::{Faulty, FaultyRw, LostKick, NoExclusion, Relaxed};
+use overlock_family::sleep as family;
+use overlock_family::spin;
+use overlock_family::spin::faulty::{Faulty, FaultyRw, LostKick, NoExclusion, Relaxed};
 
 use crate::scenario::{Scenario, reader_writer, several, waiting};
 use crate::world::World;
@@ -40,8 +41,6 @@ pub struct Added {
     pub explore: fn() -> Lock,
     #[doc(hidden)]
     pub shuttle: fn() -> Lock,
-    #[doc(hidden)]
-    pub loom: fn() -> Lock,
 }
 
 static ADDED: OnceLock<Vec<Added>> = OnceLock::new();
@@ -70,7 +69,6 @@ macro_rules! lock {
             name: <$($lock)::+<$crate::explore::Explorer> as $crate::__private::RawLock>::NAME,
             explore: || $crate::lock!(@ $crate::explore::Explorer, $($lock)::+),
             shuttle: || $crate::lock!(@ $crate::shuttle::Shuttle, $($lock)::+),
-            loom: || $crate::lock!(@ $crate::loom::Loom, $($lock)::+),
         }
     };
     (@ $world:ty, $($lock:ident)::+) => {
@@ -92,9 +90,9 @@ pub fn without_diagram<L: RawLock + HasFacts>(mut scenarios: Vec<Scenario>) -> L
     }
 }
 
-const ALL: &[&str] = &["explore", "shuttle", "loom"];
+const ALL: &[&str] = &["explore", "shuttle"];
 /// Shuttle is sequentially consistent.
-const WEAK: &[&str] = &["explore", "loom"];
+const WEAK: &[&str] = &["explore"];
 
 /// Whether a build has been restricted to other locks: `OVERLOCK_MODEL_ONLY=queued,mutex cargo
 /// build` compiles these alone, in a small part of the time. For checks of mutants, each of which
@@ -145,27 +143,27 @@ pub fn locks<W: World>() -> Vec<Lock> {
     }
     macro_rules! sleeping {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            $(add!(stringify!($name), exclusive::<sleep::$lock<W>>(exclusive_scenarios!(W, sleep::$lock<W>)));)*
+            $(add!(stringify!($name), exclusive::<family::$lock<W>>(exclusive_scenarios!(W, family::$lock<W>)));)*
         };
     }
     macro_rules! reader_writer {
         ($($name:ident: $module:ident::$lock:ident;)*) => {
-            $(add!(stringify!($name), shared::<overlock_core::$module::$lock<W>>(
-                reader_writer_scenarios!(W, overlock_core::$module::$lock<W>),
+            $(add!(stringify!($name), shared::<overlock_family::$module::$lock<W>>(
+                reader_writer_scenarios!(W, overlock_family::$module::$lock<W>),
             ));)*
         };
     }
-    overlock_core::spin_locks!(spinning);
+    overlock_family::spin_locks!(spinning);
     add!(
         spin::LazyFastQueue::<W>::NAME,
         exclusive::<spin::LazyFastQueue<W>>(exclusive_scenarios!(W, spin::LazyFastQueue<W>))
     );
-    overlock_core::sleep_locks!(sleeping);
+    overlock_family::sleep_locks!(sleeping);
     add!(sleep::RtMutex::<W>::NAME, {
         let scenarios = exclusive_scenarios!(W, sleep::RtMutex<W>);
         without_signals::<sleep::RtMutex<W>>(sleep::RtMutex::<W>::NAME, scenarios)
     });
-    overlock_core::rw_locks!(reader_writer);
+    overlock_family::rw_locks!(reader_writer);
     // Scenarios for one lock alone. `add_to!` leaves out the same locks as `add!`.
     macro_rules! add_to {
         ($lock:ty, $scenarios:expr) => {
@@ -191,7 +189,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
     add!(
         "condvar",
         named::<sleep::Condvar<W>>("condvar", {
-            let with_mutex = waiting::condvar::<W, sleep::Mutex<W>>();
+            let with_mutex = waiting::condvar::<W, family::KernelMutex<W>>();
             let with_overlock = waiting::condvar::<W, sleep::Overlock<W>>();
             (with_mutex
                 .into_iter()
@@ -212,7 +210,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
         "barrier",
         named::<sleep::Barrier<W>>("barrier", waiting::barrier::<W>())
     );
-    add!("osq", named::<sleep::Osq<W>>("osq", waiting::osq::<W>()));
+    add!("osq", named::<family::Osq<W>>("osq", waiting::osq::<W>()));
     add!(
         "faulty_no_exclusion",
         faulty(

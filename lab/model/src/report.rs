@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
 use overlock_core::diagram::HasDiagram;
-use overlock_core::sleep::{Condvar, Mutex, Overlock};
+use overlock_core::sleep::{Condvar, Overlock};
+use overlock_family::sleep::KernelMutex;
 use serde::Serialize;
 
 use crate::coverage::Coverage;
@@ -112,17 +113,8 @@ impl Report {
     pub fn text(&self) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        table.set_header([
-            "lock",
-            "explore",
-            "≤",
-            "shuttle",
-            "loom",
-            "≤",
-            "transitions",
-            "",
-        ]);
-        for column in 1..7 {
+        table.set_header(["lock", "explore", "≤", "shuttle", "transitions", ""]);
+        for column in 1..5 {
             table
                 .column_mut(column)
                 .expect("a column")
@@ -132,7 +124,7 @@ impl Report {
             table.add_row(row.cells());
         }
         let mut text = format!(
-            "{table}\nexecutions of each checker; ≤: complete up to so many departures, or preemptions, in every scenario but the long ones\n"
+            "{table}\nexecutions of each checker; ≤: complete up to so many departures in every scenario but the long ones\n"
         );
         for row in &self.locks {
             for wrong in &row.wrong {
@@ -254,7 +246,7 @@ impl Row {
 
     fn cells(&self) -> Vec<String> {
         let engine = |engine| self.engines.get(&engine).cloned().unwrap_or_default();
-        let [explore, shuttle, loom] = Engine::ALL.map(engine);
+        let [explore, shuttle] = Engine::ALL.map(engine);
         let bound = |sum: &Sum| {
             sum.complete_to
                 .map_or_else(String::new, |bound| bound.to_string())
@@ -278,8 +270,6 @@ impl Row {
             grouped(explore.executions),
             bound(&explore),
             grouped(shuttle.executions),
-            grouped(loom.executions),
-            bound(&loom),
             format!("{taken}/{}", has.len()),
             verdict.to_owned(),
         ]
@@ -291,7 +281,7 @@ impl Row {
 fn is_helper(diagram: &str) -> bool {
     let diagrams = [
         Condvar::<Explorer>::DIAGRAMS,
-        Mutex::<Explorer>::DIAGRAMS,
+        KernelMutex::<Explorer>::DIAGRAMS,
         Overlock::<Explorer>::DIAGRAMS,
     ];
     let mut names = diagrams.into_iter().flatten().map(|drawn| drawn.name);
@@ -365,16 +355,13 @@ mod tests {
         };
         assert_eq!(again(few, 1), "--engines explore --walks 5");
         let other = Effort {
-            departures: 4,
-            executions: 1,
             walks: 2,
             schedules: 3,
-            preemptions: 0,
             ..Effort::LONG
         };
         assert_eq!(
             again(other, 1),
-            "--engines explore --long --departures 4 --executions 1 --walks 2 --schedules 3 --preemptions 0"
+            "--engines explore --long --walks 2 --schedules 3"
         );
     }
 

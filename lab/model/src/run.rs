@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -14,7 +14,6 @@ use crate::explore::exec::Rules;
 use crate::explore::search::{Mode, search};
 use crate::failure::Failure;
 use crate::list::{Added, Lock, added, locks, names};
-use crate::loom::{self, Loom};
 use crate::scenario::{Length, Scenario};
 use crate::shuttle::{self, Schedules, Shuttle};
 use crate::world::World;
@@ -27,20 +26,17 @@ pub enum Engine {
     Explore,
     /// shuttle.
     Shuttle,
-    /// loom.
-    Loom,
 }
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Explore, Self::Shuttle, Self::Loom];
+    pub const ALL: [Self; 2] = [Self::Explore, Self::Shuttle];
 
     /// Its name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Explore => Explorer::NAME,
             Self::Shuttle => Shuttle::NAME,
-            Self::Loom => Loom::NAME,
         }
     }
 
@@ -56,24 +52,15 @@ impl Engine {
                 let all = locks::<Shuttle>().into_iter();
                 all.chain(added(|lock| lock.shuttle)).collect()
             }
-            Self::Loom if const { !left_out("loom") } => {
-                let all = locks::<Loom>().into_iter();
-                all.chain(added(|lock| lock.loom)).collect()
-            }
-            Self::Shuttle | Self::Loom => Vec::new(),
+            Self::Shuttle => Vec::new(),
         }
     }
 
     /// Whether it can run the scenario of a lock.
-    pub fn takes(self, lock: &str, scenario: &Scenario) -> bool {
+    pub fn takes(self, scenario: &Scenario) -> bool {
         match self {
             Self::Explore => true,
             Self::Shuttle => !scenario.setting.signals && !scenario.setting.timed,
-            Self::Loom => {
-                Self::Shuttle.takes(lock, scenario)
-                    && scenario.setting.length == Length::Short
-                    && loom::takes(lock, scenario)
-            }
         }
     }
 }
@@ -98,10 +85,6 @@ pub struct Effort {
     /// Shuttle: schedules of each lock, shared among its scenarios, half of them random and half
     /// PCT.
     pub schedules: usize,
-    /// Loom: preemptions, at most.
-    pub preemptions: usize,
-    /// Loom: seconds for each scenario, at most.
-    pub seconds: u64,
 }
 
 /// The start of the random numbers by default.
@@ -114,8 +97,6 @@ impl Effort {
         executions: 20_000,
         walks: 2_000,
         schedules: 4_000,
-        preemptions: 2,
-        seconds: 1,
     };
 
     /// For releases: hours.
@@ -124,8 +105,6 @@ impl Effort {
         executions: 400_000,
         walks: 20_000,
         schedules: 1_000_000,
-        preemptions: 2,
-        seconds: 20,
     };
 
     /// The options of a run with this effort and this seed that are not the usual ones.
@@ -144,12 +123,6 @@ impl Effort {
             say("executions", self.executions, usual.executions);
             say("walks", self.walks, usual.walks);
             say("schedules", self.schedules as u64, usual.schedules as u64);
-            say(
-                "preemptions",
-                self.preemptions as u64,
-                usual.preemptions as u64,
-            );
-            say("seconds", self.seconds, usual.seconds);
             say("seed", seed, SEED);
             text
         };
@@ -174,7 +147,7 @@ pub struct Outcome {
     pub engine: Engine,
     /// Executions.
     pub executions: u64,
-    /// The bound up to which all executions have been run: departures or preemptions. None for
+    /// The bound up to which all executions have been run: departures. None for
     /// random checkers.
     pub complete_to: Option<u64>,
     /// The scenario is too long for a search.
@@ -202,7 +175,7 @@ pub fn run(
     let mut tasks = Vec::new();
     for &engine in engines {
         for lock in engine.locks() {
-            let taken = || (lock.scenarios.iter()).filter(|it| engine.takes(lock.name, it));
+            let taken = || (lock.scenarios.iter()).filter(|it| engine.takes(it));
             let scenarios = taken().count();
             for scenario in taken() {
                 if chosen(&lock, scenario) {
@@ -269,7 +242,6 @@ fn check(
     let work = panic::catch_unwind(AssertUnwindSafe(|| match engine {
         Engine::Explore => explore(scenario, effort, seed, &mut outcome),
         Engine::Shuttle => walk(scenario, scenarios, effort, seed, &mut outcome),
-        Engine::Loom => permute(lock, scenario, effort, &mut outcome),
     }));
     outcome.failure = match work {
         Ok(Ok(())) => None,
@@ -330,26 +302,6 @@ fn walk(
     for schedules in [Schedules::Random, Schedules::Pct(3)] {
         shuttle::check(scenario, schedules, seed, each)?;
         outcome.executions += each as u64;
-    }
-    Ok(())
-}
-
-fn permute(
-    lock: &str,
-    scenario: &Scenario,
-    effort: Effort,
-    outcome: &mut Outcome,
-) -> Result<(), Box<Failure>> {
-    let end = Instant::now() + Duration::from_secs(effort.seconds);
-    let bound = loom::bound(lock, &scenario.name);
-    for preemptions in (0..=effort.preemptions).take_while(|&it| it < bound) {
-        let time = end.saturating_duration_since(Instant::now());
-        let done = loom::check(scenario, loom::Bounds { preemptions, time })?;
-        outcome.executions += done.executions as u64;
-        if !done.complete {
-            break;
-        }
-        outcome.complete_to = Some(preemptions as u64);
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use overlock_core::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
+use overlock_family::FamilyPlatform;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
 use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
@@ -208,6 +209,12 @@ impl Platform for Shuttle {
 }
 
 pi_of_run!(Shuttle, chance(8));
+
+impl FamilyPlatform for Shuttle {
+    fn family_tables() -> overlock_family::tables::Tables<Self> {
+        tables().family()
+    }
+}
 
 impl World for Shuttle {
     const NAME: &'static str = "shuttle";

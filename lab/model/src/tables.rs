@@ -2,6 +2,7 @@
 
 use overlock_core::platform::{Atomic, Platform};
 use overlock_core::tables::{self, Storage};
+use overlock_family::tables::{self as family, Storage as FamilyStorage};
 
 /// Threads with queue nodes, at most.
 pub const SLOTS: usize = 5;
@@ -15,7 +16,8 @@ const FAST_QUEUES: usize = 8;
 /// The tables of the locks, and what the checkers count for each thread.
 #[derive(Debug)]
 pub struct Tables<P: Platform> {
-    storage: Box<Storage<P, SLOTS, 1, { 2 * FAST_QUEUES }>>,
+    storage: Box<Storage<P, SLOTS>>,
+    family: Box<FamilyStorage<P, SLOTS, 1, { 2 * FAST_QUEUES }>>,
     granted: Vec<P::U32>,
     /// How many atomics were made before and with these tables, where the platform counts them.
     pub(crate) keys: u32,
@@ -26,6 +28,7 @@ impl<P: Platform> Tables<P> {
     pub fn new() -> Self {
         Tables {
             storage: Box::default(),
+            family: Box::default(),
             granted: (0..THREADS).map(|_| P::U32::new(0)).collect(),
             keys: 0,
         }
@@ -34,6 +37,11 @@ impl<P: Platform> Tables<P> {
     /// See [`Platform::tables`].
     pub fn view(&'static self) -> tables::Tables<P> {
         tables::Tables::new(&self.storage)
+    }
+
+    /// See [`FamilyPlatform::family_tables`](overlock_family::FamilyPlatform::family_tables).
+    pub fn family(&'static self) -> family::Tables<P> {
+        family::Tables::new(&self.family)
     }
 
     /// A count for each thread, for the kernel's part of a PI futex.

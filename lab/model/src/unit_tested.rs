@@ -10,7 +10,7 @@ pub struct UnitTested {
     pub diagram: &'static str,
     /// How the diagram writes it.
     pub transition: &'static str,
-    /// The test's file, in overlock-core's sources.
+    /// The test's file, below the folder of the crates.
     pub file: &'static str,
     /// The test.
     pub test: &'static str,
@@ -25,7 +25,7 @@ pub const UNIT_TESTED: &[UnitTested] = &[
         locks: &[],
         diagram: "ticket",
         transition: "(h, t+1) -> (h, t): refused, number t was never drawn",
-        file: "spin/ticket/tests.rs",
+        file: "overlock-family/src/spin/ticket/tests.rs",
         test: "a_waiter_too_many_is_refused_and_leaves_no_trace",
         why: "it takes 57,344 waiters",
     },
@@ -33,7 +33,7 @@ pub const UNIT_TESTED: &[UnitTested] = &[
         locks: &[],
         diagram: "ticket",
         transition: "(t, *) -> (t+1, *): refused, t's turn is passed on",
-        file: "spin/ticket/tests.rs",
+        file: "overlock-family/src/spin/ticket/tests.rs",
         test: "a_refused_waiter_with_others_behind_it_passes_its_turn_on",
         why: "it takes 57,344 waiters",
     },
@@ -41,7 +41,7 @@ pub const UNIT_TESTED: &[UnitTested] = &[
         locks: &[],
         diagram: "pv_ticket",
         transition: "(h, n+2) -> (h, n): refused, number n was never drawn",
-        file: "spin/pv_ticket/tests.rs",
+        file: "overlock-family/src/spin/pv_ticket/tests.rs",
         test: "a_waiter_too_many_is_refused_and_leaves_no_trace",
         why: "it takes 28,672 waiters",
     },
@@ -49,7 +49,7 @@ pub const UNIT_TESTED: &[UnitTested] = &[
         locks: &[],
         diagram: "pv_ticket",
         transition: "(n, *) -> (n+2, *): refused, n's turn is passed on",
-        file: "spin/pv_ticket/tests.rs",
+        file: "overlock-family/src/spin/pv_ticket/tests.rs",
         test: "a_refused_waiter_with_others_behind_it_passes_its_turn_on",
         why: "it takes 28,672 waiters",
     },
@@ -57,7 +57,7 @@ pub const UNIT_TESTED: &[UnitTested] = &[
         locks: &[],
         diagram: "pv_ticket",
         transition: "(h, t): refused, no number was drawn",
-        file: "spin/pv_ticket/tests.rs",
+        file: "overlock-family/src/spin/pv_ticket/tests.rs",
         test: "small_tickets_serve_127_threads_and_refuse_the_128th",
         why: "it takes 127 waiters",
     },
@@ -65,7 +65,7 @@ pub const UNIT_TESTED: &[UnitTested] = &[
         locks: &[],
         diagram: "rt_mutex",
         transition: "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
-        file: "sleep/rt_mutex/tests.rs",
+        file: "overlock-core/src/sleep/rt_mutex/tests.rs",
         test: "a_waiter_that_gets_the_lock_of_a_dead_owner_does_not_enter",
         why: "a thread would have to end while it holds the lock",
     },
@@ -73,7 +73,7 @@ pub const UNIT_TESTED: &[UnitTested] = &[
         locks: &[],
         diagram: "rt_mutex",
         transition: "a thread of the parent -> 0: its copy in the child unlocks",
-        file: "sleep/rt_mutex/tests.rs",
+        file: "overlock-core/src/sleep/rt_mutex/tests.rs",
         test: "a_lock_held_before_a_fork_is_unlocked_under_the_new_id",
         why: "the process would have to fork",
     },
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn each_test_is_there_and_asserts_that_the_arrow_was_taken() {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/overlock-core/src");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
         for one in UNIT_TESTED {
             let text = fs::read_to_string(sources.join(one.file)).expect(one.file);
             let body = body_of(&text, one.test);

@@ -1,9 +1,10 @@
 //! A checker's world for scenarios, beyond the platform: threads, and data to guard.
 
 use overlock_core::sleep::rt_mutex::PiPlatform;
+use overlock_family::FamilyPlatform;
 
 /// A checker's world.
-pub trait World: PiPlatform {
+pub trait World: FamilyPlatform + PiPlatform {
     /// Its name in tables and options.
     const NAME: &'static str;
     /// Data whose every access it can judge.

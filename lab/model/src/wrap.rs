@@ -1,4 +1,4 @@
-//! Atomics of other crates behind our trait, and what the platforms of loom and shuttle share.
+//! Atomics of other crates behind our trait, and the parts of their platform.
 
 /// Implements `Atomic` for `Word<A>`, a newtype of the calling module, for each atomic type.
 macro_rules! words {
@@ -70,8 +70,8 @@ macro_rules! lanes {
     )*};
 }
 
-/// The part of `Platform` that loom and shuttle share. It works on the functions `with`, `tables`
-/// and `me`, and on the type `Word`, of the calling module.
+/// The part of `Platform` for a checker of another crate. It works on the functions `with`,
+/// `tables` and `me`, and on the type `Word`, of the calling module.
 macro_rules! platform_of_run {
     () => {
         fn pause(_turns: u32) {
@@ -121,7 +121,7 @@ macro_rules! platform_of_run {
     };
 }
 
-/// The PI futexes of loom and shuttle: those of [`pi`](crate::pi). `$refuses` says whether the
+/// The PI futexes of such a checker: those of [`pi`](crate::pi). `$refuses` says whether the
 /// kernel cannot help now.
 macro_rules! pi_of_run {
     ($platform:ty, $refuses:expr) => {

@@ -29,7 +29,7 @@ pub struct Verdict {
 pub enum Check {
     /// The explorer, for a short time.
     Quick,
-    /// The unit tests of core.
+    /// The unit tests of the crates with locks.
     UnitTests,
     /// The explorer, for a longer time.
     Thorough,
@@ -100,7 +100,11 @@ impl Copy {
                 &Check::ALL[..2]
             },
         };
-        for part in ["crates/overlock-core", "lab/model"] {
+        for part in [
+            "crates/overlock-core",
+            "crates/overlock-family",
+            "lab/model",
+        ] {
             let mut paths = Vec::new();
             for extension in ["rs", "toml"] {
                 find(&root.join(part), extension, &mut paths).map_err(complain)?;
@@ -119,8 +123,12 @@ impl Copy {
         let mut manifest: toml::Table = manifest
             .parse()
             .map_err(|error| format!("Cargo.toml: {error}"))?;
-        let members = toml::Value::try_from(["crates/overlock-core", "lab/model"])
-            .map_err(|error| error.to_string())?;
+        let members = toml::Value::try_from([
+            "crates/overlock-core",
+            "crates/overlock-family",
+            "lab/model",
+        ])
+        .map_err(|error| error.to_string())?;
         if let Some(workspace) = manifest
             .get_mut("workspace")
             .and_then(toml::Value::as_table_mut)
@@ -254,14 +262,14 @@ impl Copy {
     }
 }
 
-/// Core's unit tests, for cargo.
+/// The unit tests of the crates with locks, for cargo.
 const UNIT_TESTS: [&str; 6] = [
     "test",
     "-p",
     "overlock-core",
+    "-p",
+    "overlock-family",
     "--lib",
-    "--features",
-    "faulty",
 ];
 
 /// The exit code of coreutils' `timeout` where it had to end a command.

@@ -39,8 +39,8 @@ pub struct Task {
 /// The mutants of these files, with these names; all where there are none.
 pub fn read(root: &Path, files: &[String], names: &[String]) -> Result<Vec<Task>, String> {
     let mut paths = Vec::new();
-    find(&root.join("lab/mutants"), "toml", &mut paths)
-        .map_err(|error| format!("lab/mutants/: {error}"))?;
+    find(&root.join("lab/mutants/lists"), "toml", &mut paths)
+        .map_err(|error| format!("lab/mutants/lists/: {error}"))?;
     paths.sort();
     let mut tasks = Vec::new();
     for path in paths {
@@ -178,9 +178,9 @@ mod tests {
             ($($name:ident: $($rest:ident)::+ $(, $kind:ident)?;)*) => { [$(stringify!($name)),*] };
         }
         let [spin, sleep, rw] = [
-            overlock_core::spin_locks!(names).to_vec(),
-            overlock_core::sleep_locks!(names).to_vec(),
-            overlock_core::rw_locks!(names).to_vec(),
+            overlock_family::spin_locks!(names).to_vec(),
+            overlock_family::sleep_locks!(names).to_vec(),
+            overlock_family::rw_locks!(names).to_vec(),
         ];
         [spin, sleep, rw].concat()
     }

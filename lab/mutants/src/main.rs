@@ -178,7 +178,7 @@ fn page(verdicts: &[Verdict]) -> String {
          line of overlock-core, one at a time, and the check that notices each: a barrier left out, two\n\
          stores swapped, an ordering weakened, a recheck forgotten.\n\n\
          Each line prevents a race or a hang. The check is the explorer (with the lock, the scenario and the\n\
-         failure) or a unit test of core (its path). [mutants/](../lab/mutants) has the changed lines, and\n\
+         failure) or a unit test of core (its path). [mutants/](../lab/mutants/lists) has the changed lines, and\n\
          [orderings.md](orderings.md) the pairs of orderings by the names used here. This command writes the\n\
          page:\n\n\
          ```sh\n\

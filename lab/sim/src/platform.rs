@@ -7,6 +7,7 @@ use overlock_core::diagram::Transition;
 use overlock_core::platform::{Atomic, Kick, Sleeper};
 use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
+use overlock_family::FamilyPlatform;
 
 use crate::engine::{self, Spun};
 use crate::tables;
@@ -173,5 +174,12 @@ impl Platform for Sim {
 
     fn transition(transition: Transition) {
         engine::transition(transition);
+    }
+}
+
+impl FamilyPlatform for Sim {
+    #[inline]
+    fn family_tables() -> overlock_family::tables::Tables<Self> {
+        overlock_family::tables::Tables::new(tables::family_storage())
     }
 }

@@ -11,6 +11,7 @@ use std::ptr;
 use std::sync::Mutex;
 
 use overlock_core::tables;
+use overlock_family::tables as family;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
 use crate::platform::Sim;
@@ -22,9 +23,10 @@ const FAST_QUEUES: usize = 4096;
 
 /// All tables, on pages of their own.
 #[repr(C, align(4096))]
-struct Pages(Storage);
+struct Pages(Storage, FamilyStorage);
 
-type Storage = tables::Storage<Sim, MOST_VCPUS, { MOST_VCPUS / 8 }, { 2 * FAST_QUEUES }>;
+type Storage = tables::Storage<Sim, MOST_VCPUS>;
+type FamilyStorage = family::Storage<Sim, MOST_VCPUS, { MOST_VCPUS / 8 }, { 2 * FAST_QUEUES }>;
 
 /// Sets that belonged to threads which have ended.
 static FREE: Mutex<Vec<&'static Pages>> = Mutex::new(Vec::new());
@@ -70,6 +72,12 @@ fn take() -> &'static Pages {
 #[inline]
 pub fn storage() -> &'static Storage {
     &pages().0
+}
+
+/// Returns those of the kernel's lock family.
+#[inline]
+pub fn family_storage() -> &'static FamilyStorage {
+    &pages().1
 }
 
 #[inline]

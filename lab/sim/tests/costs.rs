@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::{Atomic, Zero};
 use overlock_core::raw::RawLock;
-use overlock_core::spin::{Mcs, Queued, Ticket};
+use overlock_family::spin::{Mcs, Queued, Ticket};
 use overlock_sim::engine::{Setup, now, work};
 use overlock_sim::host::Host;
 use overlock_sim::machine::{Machine, Place};

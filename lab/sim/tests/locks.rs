@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::{Atomic, Zero};
 use overlock_core::raw::{RawLock, RawRwLock};
-use overlock_core::spin::faulty::{
+use overlock_family::spin::faulty::{
     Faulty, FaultyRw, Flaw, LostKick, NoExclusion, Relaxed as Sound, Starving,
 };
 use overlock_sim::engine::{self, Outcome, Stuck};
@@ -126,7 +126,7 @@ macro_rules! locks {
         mod $module {
             $(#[test]
             fn $name() {
-                type Lock = overlock_core::$module::$lock<super::Sim>;
+                type Lock = overlock_family::$module::$lock<super::Sim>;
                 super::everywhere(stringify!($name), |vcpus| vcpus, super::exclusive::<Lock>);
             })*
         }
@@ -142,7 +142,7 @@ macro_rules! rw {
         mod rw {
             $(#[test]
             fn $name() {
-                type Lock = overlock_core::$module::$lock<super::Sim>;
+                type Lock = overlock_family::$module::$lock<super::Sim>;
                 let writers = |vcpus| (0..vcpus).filter(|vcpu| vcpu % 3 != 1).count();
                 super::everywhere(stringify!($name), writers, super::shared::<Lock>);
             })*
@@ -150,9 +150,9 @@ macro_rules! rw {
     };
 }
 
-overlock_core::spin_locks!(spin);
-overlock_core::sleep_locks!(sleep);
-overlock_core::rw_locks!(rw);
+overlock_family::spin_locks!(spin);
+overlock_family::sleep_locks!(sleep);
+overlock_family::rw_locks!(rw);
 
 /// Fails where a check for misuse takes simulated time, or which words of a stack share a line
 /// matters (rwsem has a list there). The figures are of a build without checks: `cargo test
@@ -162,12 +162,12 @@ overlock_core::rw_locks!(rw);
 fn all_builds_have_the_same_results() {
     type Simulate = fn(&Machine, &Host, usize, u64) -> Counted;
     let simulate: [Simulate; 6] = [
-        exclusive::<overlock_core::spin::Unfair<Sim>>,
-        exclusive::<overlock_core::spin::Queued<Sim>>,
+        exclusive::<overlock_family::spin::Unfair<Sim>>,
+        exclusive::<overlock_family::spin::Queued<Sim>>,
         exclusive::<overlock_core::sleep::Overlock<Sim>>,
-        shared::<overlock_core::rw::Qrwlock<Sim>>,
-        shared::<overlock_core::sleep::RwSem<Sim>>,
-        shared::<overlock_core::sleep::rwsem::RwSemCounted<Sim>>,
+        shared::<overlock_family::rw::Qrwlock<Sim>>,
+        shared::<overlock_family::sleep::RwSem<Sim>>,
+        shared::<overlock_family::sleep::rwsem::RwSemCounted<Sim>>,
     ];
     let elapsed = simulate.map(|simulate| {
         let (_, outcome) = simulate(&MACHINES[3], &HOSTS[1], 8, 1);
@@ -261,17 +261,17 @@ fn the_seed_determines_the_outcome() {
         assert_eq!(first, outcome::<L>(1));
         let padding = vec![0_u8; 12_345];
         let elsewhere = std::thread::spawn(|| {
-            let _ = shared::<overlock_core::sleep::RwSem<Sim>>(&MACHINES[3], &HOSTS[0], 9, 3);
+            let _ = shared::<overlock_family::sleep::RwSem<Sim>>(&MACHINES[3], &HOSTS[0], 9, 3);
             outcome::<L>(1)
         });
         assert_eq!(first, elsewhere.join().expect("it does not panic"));
         drop(padding);
     }
     decides::<overlock_core::sleep::Overlock<Sim>>();
-    decides::<overlock_core::spin::PvQueued<Sim>>();
-    decides::<overlock_core::spin::PvTicket<Sim>>();
-    decides::<overlock_core::spin::FastQueue<Sim>>();
-    decides::<overlock_core::sleep::Mutex<Sim>>();
+    decides::<overlock_family::spin::PvQueued<Sim>>();
+    decides::<overlock_family::spin::PvTicket<Sim>>();
+    decides::<overlock_family::spin::FastQueue<Sim>>();
+    decides::<overlock_family::sleep::KernelMutex<Sim>>();
 }
 
 /// Fails where a vCPU is in no state for a while, or in two (without `since` updated in `enter`),
@@ -316,7 +316,7 @@ fn a_run_lasts_until_the_stop() {
 #[test]
 fn a_thousand_vcpus_take_turns() {
     for host in [&HOSTS[0], &HOSTS[1]] {
-        type Lock = overlock_core::spin::PvQueued<Sim>;
+        type Lock = overlock_family::spin::PvQueued<Sim>;
         let (counted, outcome) = exclusive::<Lock>(&MACHINES[2], host, 1024, 1);
         outcome.unwrap_or_else(|stuck| panic!("{}: {stuck}", host.name));
         assert_eq!(u64::from(counted), 1024 * SECTIONS);
@@ -351,7 +351,7 @@ fn the_first_to_wait_is_starved() {
 #[test]
 fn a_lock_that_is_never_released_is_caught() {
     forget();
-    let lock = overlock_core::spin::Ticket::<Sim>::new();
+    let lock = overlock_family::spin::Ticket::<Sim>::new();
     let mut setup = setup(&MACHINES[1], &HOSTS[0], 2, 1);
     (setup.stop_after, setup.patience) = (Time::ms(1), Time::ms(2));
     let stuck = run(&setup, |_| lock.lock(), || true).expect_err("nobody unlocks");

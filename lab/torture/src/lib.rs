@@ -41,5 +41,5 @@ pub mod __private {
     pub use overlock::Linux;
     pub use overlock_core::facts::{Facts, HasFacts};
     pub use overlock_core::raw::RawLock;
-    pub use overlock_core::registry::Probe;
+    pub use overlock_family::registry::Probe;
 }

@@ -20,7 +20,7 @@ pub use select::{NoSuchLock, select};
 /// platform.
 ///
 /// ```
-/// use overlock_core::spin::Ticket;
+/// use overlock_family::spin::Ticket;
 ///
 /// assert_eq!(overlock_torture::entry!(false, Ticket)().name, "ticket");
 /// ```

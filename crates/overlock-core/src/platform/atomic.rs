@@ -108,9 +108,7 @@ impl_atomic!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicUsize: usize);
 impl_atomic!(AtomicU64: u64);
 
 /// Sets words to 0. A word that is 0 is not written: a page that nobody has touched stays so.
-pub(crate) fn clear<'a, T: Copy + Eq + Default, A: Atomic<T> + 'a>(
-    words: impl Iterator<Item = &'a A>,
-) {
+pub fn clear<'a, T: Copy + Eq + Default, A: Atomic<T> + 'a>(words: impl Iterator<Item = &'a A>) {
     for word in words {
         if word.load(Relaxed) != T::default() {
             word.store(T::default(), Relaxed);

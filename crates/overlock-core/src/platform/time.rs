@@ -93,68 +93,23 @@ impl Deadline {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::raw::{RawLock, RawTimedLock, RawTimedRwLock};
+    use crate::raw::RawLock;
     use crate::rw::{OverlockRw, PerCpuRwSem};
-    use crate::sleep::{Condvar, Mutex, Overlock, RtMutex, RwSem, Semaphore};
-    use crate::spin::Unfair;
-    use crate::toy::{Point, Toy, at, left, set_wall_clock};
-
-    const LIMIT_NS: u64 = 10_000_000;
-    const STEP_NS: i64 = 8_000_000;
-
-    /// Fails where a wait that has begun keeps its end when the clock is set, forwards or
-    /// backwards.
-    fn follows_the_wall_clock(wait: impl Fn(Deadline) -> bool) {
-        for step in [0, -STEP_NS, STEP_NS] {
-            let begin = Toy::now();
-            let deadline = Deadline::Wall(Toy::wall_clock() + LIMIT_NS);
-            at(Point::Wait, move || set_wall_clock(step));
-            assert!(!wait(deadline));
-            assert_eq!(left(), 0, "it has waited");
-            assert!(deadline.is_over::<Toy>());
-            let expected = LIMIT_NS.saturating_add_signed(-step);
-            let waited = Toy::now().nanos_since(begin);
-            assert!(
-                (expected..=expected + 1_000_000).contains(&waited),
-                "{waited} ns where the clock was set by {step}"
-            );
-        }
-    }
-
-    fn lock_follows_the_wall_clock<L: RawTimedLock>() {
-        let lock = L::create().unwrap();
-        let token = lock.lock();
-        follows_the_wall_clock(|deadline| lock.lock_until(deadline).is_some());
-        // SAFETY: of the acquisition above.
-        unsafe { lock.unlock(token) };
-    }
-
-    fn rwlock_follows_the_wall_clock<L: RawTimedRwLock>() {
-        let lock = L::create().unwrap();
-        let token = lock.write();
-        follows_the_wall_clock(|deadline| lock.read_until(deadline).is_some());
-        follows_the_wall_clock(|deadline| lock.write_until(deadline).is_some());
-        // SAFETY: of the acquisition above.
-        unsafe { lock.unlock_write(token) };
-        let token = lock.read();
-        follows_the_wall_clock(|deadline| lock.write_until(deadline).is_some());
-        // SAFETY: of the acquisition above.
-        unsafe { lock.unlock_read(token) };
-    }
+    use crate::sleep::{Condvar, Overlock, RtMutex, Semaphore};
+    use crate::toy::Toy;
+    use crate::toy::wall_clock::{
+        follows_the_wall_clock, lock_follows_the_wall_clock, rwlock_follows_the_wall_clock,
+    };
 
     #[test]
     fn mutexes_follow_the_wall_clock() {
         lock_follows_the_wall_clock::<Overlock<Toy>>();
-        lock_follows_the_wall_clock::<Mutex<Toy>>();
         lock_follows_the_wall_clock::<RtMutex<Toy>>();
-        lock_follows_the_wall_clock::<Unfair<Toy>>();
     }
 
     #[test]
     fn reader_writer_locks_follow_the_wall_clock() {
         rwlock_follows_the_wall_clock::<OverlockRw<Toy>>();
-        rwlock_follows_the_wall_clock::<RwSem<Toy>>();
         rwlock_follows_the_wall_clock::<PerCpuRwSem<Toy>>();
     }
 

@@ -59,8 +59,6 @@
 //!   lock, on a shared line.
 //! - So does a reader that finds a writer, with the bounds of [`super::overlock_rw`].
 
-pub(crate) mod reading;
-
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::overlock_rw::{self, OverlockRw};
@@ -71,7 +69,7 @@ use crate::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
 };
 use crate::sleep::Overlock;
-use reading::Entry;
+use crate::slot::Entry;
 
 diagram! {
     "percpu_rwsem" {
@@ -132,15 +130,15 @@ impl<P: Platform> PerCpuRwSem<P> {
             self.give_id();
             return None;
         }
-        let entries = &P::tables().slots[P::slot()?].reading.0;
+        let entries = &P::tables().slots[P::slot()?].entries.0;
         let mut entry = &entries[0];
-        if entry.lock.load(Relaxed) != 0 {
+        if entry.holds.load(Relaxed) != 0 {
             entry = free_entry::<P>(entries)?;
         }
         // RE. Release: the entry may have named another lock before. To a writer of that one, this
         // store too says that its reader has left. (RU alone is not enough: a later relaxed store
         // is not part of its release sequence.)
-        entry.lock.store(id, Release);
+        entry.holds.store(id, Release);
         P::light_barrier();
         // RB: acquire, pairs with WU of the inner lock.
         if !self.lock.is_write_locked_acquire() {
@@ -176,9 +174,9 @@ impl<P: Platform> PerCpuRwSem<P> {
             .slots
             .iter()
             .take(P::slots_in_use())
-            .flat_map(|slot| &slot.reading.0)
+            .flat_map(|slot| &slot.entries.0)
             // WE: acquire, pairs with RU and RE.
-            .find(|entry| entry.lock.load(Acquire) == id)
+            .find(|entry| entry.holds.load(Acquire) == id)
     }
 
     /// Waits until no reader is left. The caller has the inner lock for writing; at its limit this
@@ -207,7 +205,7 @@ impl<P: Platform> PerCpuRwSem<P> {
         let left = |seen| seen != id;
         let end = Deadline::earlier::<P>(until, P::now().plus_nanos(SPIN_NS));
         // WE
-        if P::wait_until(&entry.lock, Acquire, Spin::Until(end), left).is_ok() {
+        if P::wait_until(&entry.holds, Acquire, Spin::Until(end), left).is_ok() {
             return true;
         }
         // WK
@@ -215,14 +213,14 @@ impl<P: Platform> PerCpuRwSem<P> {
         P::heavy_barrier();
         let gone = loop {
             // WE
-            if left(entry.lock.load(Acquire)) {
+            if left(entry.holds.load(Acquire)) {
                 break true;
             }
             if until.is_some_and(Deadline::is_over::<P>) {
                 break false;
             }
             Step::Sleep.taken::<P>();
-            P::halt(&entry.lock, id, until);
+            P::halt(&entry.holds, id, until);
         };
         entry.waited.fetch_sub(1, Relaxed);
         gone
@@ -233,7 +231,7 @@ impl<P: Platform> PerCpuRwSem<P> {
 #[inline]
 fn clear<P: Platform>(entry: &'static Entry<P>) {
     // RU: release, pairs with WE.
-    entry.lock.store(0, Release);
+    entry.holds.store(0, Release);
     P::light_barrier();
     // RK
     if entry.waited.load(Relaxed) != 0 {
@@ -246,7 +244,7 @@ fn clear<P: Platform>(entry: &'static Entry<P>) {
 #[inline(never)]
 fn kick_writers<P: Platform>(entry: &'static Entry<P>) {
     Step::LeaveKicks.taken::<P>();
-    P::kick_at(&entry.lock, Kick::All);
+    P::kick_at(&entry.holds, Kick::All);
 }
 
 /// Returns a free entry of a thread that reads another lock as well. It stays free: only this
@@ -254,7 +252,7 @@ fn kick_writers<P: Platform>(entry: &'static Entry<P>) {
 #[cold]
 #[inline(never)]
 fn free_entry<P: Platform>(entries: &[Entry<P>]) -> Option<&Entry<P>> {
-    entries.iter().find(|entry| entry.lock.load(Relaxed) == 0)
+    entries.iter().find(|entry| entry.holds.load(Relaxed) == 0)
 }
 
 /// Returns an id that no other lock has, as long as fewer than 2^32 locks were read. (Two locks
@@ -262,11 +260,7 @@ fn free_entry<P: Platform>(entries: &[Entry<P>]) -> Option<&Entry<P>> {
 fn new_id<P: Platform>() -> u32 {
     loop {
         // Relaxed: only that it is new.
-        let id = P::tables()
-            .reader_ids
-            .0
-            .fetch_add(1, Relaxed)
-            .wrapping_add(1);
+        let id = P::tables().numbers.0.fetch_add(1, Relaxed).wrapping_add(1);
         if id != 0 {
             return id;
         }
@@ -310,7 +304,7 @@ unsafe impl<P: Platform> RawRwLock for PerCpuRwSem<P> {
         match token.0 {
             Some(entry) => {
                 crate::check!(
-                    entry.lock.load(Relaxed) == self.id.load(Relaxed),
+                    entry.holds.load(Relaxed) == self.id.load(Relaxed),
                     "unlock of a lock that this reader does not hold"
                 );
                 Step::Leave.taken::<P>();

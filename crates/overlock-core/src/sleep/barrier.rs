@@ -94,7 +94,7 @@ impl<P: Platform> Barrier<P> {
             total,
             arrived: P::U32::new(0),
             round: P::U32::new(0),
-            list: WaitList::new(),
+            list: WaitList::default(),
         }
     }
 
@@ -130,7 +130,7 @@ impl<P: Platform> Barrier<P> {
         self.round
             .store(self.round.load(Relaxed).wrapping_add(1), Release);
         Step::Complete.taken::<P>();
-        let through = Batch::<P>::new();
+        let through = Batch::<P>::default();
         through.take_all(&waiters);
         drop(waiters);
         // B3

@@ -10,20 +10,23 @@ use crate::node::NodeId;
 use crate::platform::Platform;
 use crate::sleep::wait_list::{kick, signal};
 
-pub(super) struct Batch<P: Platform>(Links<P>);
+#[derive(Debug)]
+pub struct Batch<P: Platform>(Links<P>);
+
+impl<P: Platform> Default for Batch<P> {
+    fn default() -> Self {
+        Batch(Links::default())
+    }
+}
 
 impl<P: Platform> Batch<P> {
-    pub(super) fn new() -> Self {
-        Batch(Links::new())
-    }
-
     /// Adds a waiter, which is in no list.
-    pub(super) fn push(&self, id: NodeId) {
+    pub fn push(&self, id: NodeId) {
         self.0.push_back(id);
     }
 
     /// Moves all of `waiters` here. The caller holds their wait lock.
-    pub(super) fn take_all(&self, waiters: &Links<P>) {
+    pub fn take_all(&self, waiters: &Links<P>) {
         while let Some(id) = waiters.first() {
             waiters.unlink(id);
             self.push(id);
@@ -31,7 +34,7 @@ impl<P: Platform> Batch<P> {
     }
 
     /// Signals `state` to all of them and wakes them, in order.
-    pub(super) fn wake(self, state: u32) {
+    pub fn wake(self, state: u32) {
         while let Some(id) = self.0.first() {
             // Before the signal: after it the waiter may be gone, and its node in use elsewhere.
             self.0.unlink(id);

@@ -78,7 +78,7 @@ impl<P: Platform> CancelToken<P> {
     }
 
     /// Registers `node`, so that a cancellation kicks it, until the result is dropped.
-    pub(crate) fn watch(&self, node: &'static Node<P>) -> Watched<P> {
+    pub fn watch(&self, node: &'static Node<P>) -> Watched<P> {
         Watched::new(node, core::ptr::from_ref(self).addr())
     }
 }

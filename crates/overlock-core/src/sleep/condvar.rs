@@ -221,7 +221,7 @@ impl<P: Platform> Condvar<P> {
     /// As `new`, for platforms whose atomics cannot be built in a `const`.
     pub fn create() -> Self {
         Condvar {
-            list: WaitList::new(),
+            list: WaitList::default(),
             backoff: P::U8::new(0),
             skip: P::U8::new(0),
         }

@@ -173,7 +173,7 @@ impl<P: Platform> Once<P> {
     /// As `new`, for platforms whose atomics cannot be built in a `const`.
     pub fn create() -> Self {
         Once {
-            list: WaitList::new(),
+            list: WaitList::default(),
             state: P::U8::new(OnceState::New as u8),
         }
     }
@@ -331,7 +331,7 @@ impl<P: Platform> HasDiagram for Once<P> {
 
 impl<P: Platform> Drop for Runner<'_, P> {
     fn drop(&mut self) {
-        let woken = Batch::<P>::new();
+        let woken = Batch::<P>::default();
         let waiters = self.once.list.lock();
         // in progress -> done, in progress -> poisoned. OR: release, pairs with OA.
         self.once.state.store(self.end as u8, Release);

@@ -185,7 +185,7 @@ impl<P: Platform> Semaphore<P> {
     pub fn create(permits: u32) -> Self {
         Semaphore {
             word: P::U32::new(0),
-            waiters: Links::new(),
+            waiters: Links::default(),
             initial: Fixed::new(permits),
         }
     }
@@ -366,7 +366,7 @@ impl<P: Platform> Semaphore<P> {
     /// Grants permits to the first of the list as long as there are enough, releases the wait lock,
     /// and wakes the granted waiters.
     fn serve(&self) {
-        let granted = Batch::<P>::new();
+        let granted = Batch::<P>::default();
         // SA, for permits added since the wait lock was taken, and GA, where a release took it:
         // acquire, pairs with SR and GR.
         let mut seen = self.word.load(Acquire).wrapping_add(self.initial.get());

@@ -48,45 +48,48 @@ diagram! {
 }
 
 /// The transitions that a lock cannot take whose sleeps have no limit and no condition.
-pub(crate) const WITHOUT_LIMIT: &[&str] = &[
+pub const WITHOUT_LIMIT: &[&str] = &[
     Step::DeadlinePassed.text(),
     Step::Cancelled.text(),
     Step::ConditionHolds.text(),
 ];
 
 /// The state of a waiter that is not signalled yet. Each lock defines its other states.
-pub(crate) const WAITING: u32 = 0;
+pub const WAITING: u32 = 0;
 
 /// A list of waiters and its wait lock. 6 bytes.
 #[derive(Debug)]
-pub(crate) struct WaitList<P: Platform> {
+pub struct WaitList<P: Platform> {
     links: Links<P>,
     wait_lock: WaitLock<P>,
 }
 
 impl<P: ConstPlatform> WaitList<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub(crate) const INIT: Self = WaitList {
+    pub const INIT: Self = WaitList {
         links: Links::INIT,
         wait_lock: WaitLock::INIT,
     };
 }
 
 /// The list of a [`WaitList`], with the wait lock held.
-pub(crate) struct Waiters<'a, P: Platform> {
+#[derive(Debug)]
+pub struct Waiters<'a, P: Platform> {
     links: &'a Links<P>,
     _guard: Held<'a, P>,
 }
 
-impl<P: Platform> WaitList<P> {
-    pub(crate) fn new() -> Self {
+impl<P: Platform> Default for WaitList<P> {
+    fn default() -> Self {
         WaitList {
-            links: Links::new(),
-            wait_lock: WaitLock::new(),
+            links: Links::default(),
+            wait_lock: WaitLock::default(),
         }
     }
+}
 
-    pub(crate) fn lock(&self) -> Waiters<'_, P> {
+impl<P: Platform> WaitList<P> {
+    pub fn lock(&self) -> Waiters<'_, P> {
         Waiters {
             _guard: self.wait_lock.lock(),
             links: &self.links,
@@ -95,18 +98,18 @@ impl<P: Platform> WaitList<P> {
 
     /// After fork() in the child: forgets the waiters and the holder of the wait lock, which exist
     /// only in the parent.
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         self.links.forget();
         self.wait_lock.forget();
     }
 
     /// Whether nobody waits. A snapshot.
-    pub(crate) fn looks_empty(&self) -> bool {
+    pub fn looks_empty(&self) -> bool {
         self.links.first().is_none()
     }
 
     /// Whether the wait lock is held. A snapshot.
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.wait_lock.is_held()
     }
 }
@@ -121,7 +124,7 @@ impl<P: Platform> core::ops::Deref for Waiters<'_, P> {
 
 /// Sets a waiter's state. The caller holds the wait lock of the list that the node is in, or was
 /// until now, and [kicks](kick) the waiter afterwards, best without the wait lock.
-pub(crate) fn signal<P: Platform>(id: NodeId, state: u32) {
+pub fn signal<P: Platform>(id: NodeId, state: u32) {
     let node = id.node::<P>();
     stamp(node);
     // WS: release, pairs with the acquire in `sleep`: the waiter sees all that the waker did.
@@ -130,14 +133,14 @@ pub(crate) fn signal<P: Platform>(id: NodeId, state: u32) {
 }
 
 /// Records the time of a signal, for the statistics.
-pub(crate) fn stamp<P: Platform>(node: &Node<P>) {
+pub fn stamp<P: Platform>(node: &Node<P>) {
     if stat::is_on() {
         node.kicked_at.store(P::now().as_nanos() as usize, Relaxed);
     }
 }
 
 /// Wakes a [signalled](signal) waiter.
-pub(crate) fn kick<P: Platform>(id: NodeId) {
+pub fn kick<P: Platform>(id: NodeId) {
     let node = id.node::<P>();
     // WK: release, pairs with WC.
     node.kicks.fetch_add(1, Release);
@@ -147,7 +150,7 @@ pub(crate) fn kick<P: Platform>(id: NodeId) {
 
 /// Moves a [signalled](signal) waiter to the sleepers of `word`, or wakes it where the platform
 /// cannot do that. The waiter must still be waiting: later its node may be in use elsewhere.
-pub(crate) fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
+pub fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
     let node = id.node::<P>();
     // WK: release, pairs with WC. A waiter that is about to halt does not.
     node.kicks.fetch_add(1, Release);
@@ -158,7 +161,7 @@ pub(crate) fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
 
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// A waker has set this state.
     Signalled(u32),
     Deadline,
@@ -178,18 +181,18 @@ impl End {
 
 /// The limit of a wait: none, a deadline, a cancellation, or both.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit<'a, P: Platform> {
-    pub(crate) deadline: Option<Deadline>,
-    pub(crate) cancel: Option<&'a CancelToken<P>>,
+pub struct Limit<'a, P: Platform> {
+    pub deadline: Option<Deadline>,
+    pub cancel: Option<&'a CancelToken<P>>,
 }
 
 impl<P: Platform> Limit<'_, P> {
-    pub(crate) const NONE: Self = Limit {
+    pub const NONE: Self = Limit {
         deadline: None,
         cancel: None,
     };
 
-    pub(crate) fn until(deadline: impl Into<Deadline>) -> Self {
+    pub fn until(deadline: impl Into<Deadline>) -> Self {
         Limit {
             deadline: Some(deadline.into()),
             cancel: None,
@@ -197,22 +200,22 @@ impl<P: Platform> Limit<'_, P> {
     }
 
     /// Whether there is no limit.
-    pub(crate) fn is_for_ever(&self) -> bool {
+    pub fn is_for_ever(&self) -> bool {
         self.deadline.is_none() && self.cancel.is_none()
     }
 
     /// Returns the earlier one of `end` and the deadline.
-    pub(crate) fn earlier(&self, end: Instant) -> Instant {
+    pub fn earlier(&self, end: Instant) -> Instant {
         Deadline::earlier::<P>(self.deadline, end)
     }
 
-    pub(crate) fn is_cancelled(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(CancelToken::is_cancelled)
     }
 
     /// Halts on `word`, which is not a node's, until the deadline, the cancellation, or a kick;
     /// spurious wake-ups happen. Returns whether there may have been a kick.
-    pub(crate) fn halt(&self, sleeper: Sleeper, word: &P::U32, expected: u32) -> bool {
+    pub fn halt(&self, sleeper: Sleeper, word: &P::U32, expected: u32) -> bool {
         match self.cancel {
             None => P::halt_as(sleeper, word, expected, self.deadline),
             Some(token) => self.halt_cancellable(token, word, expected),
@@ -236,7 +239,7 @@ impl<P: Platform> Limit<'_, P> {
     }
 
     /// The limit that is reached, if one is.
-    pub(crate) fn reached(&self) -> Option<End> {
+    pub fn reached(&self) -> Option<End> {
         if self.is_cancelled() {
             Some(End::Cancelled)
         } else if self.deadline.is_some_and(Deadline::is_over::<P>) {
@@ -249,38 +252,38 @@ impl<P: Platform> Limit<'_, P> {
 
 /// A thread that waits in a list.
 #[derive(Debug)]
-pub(crate) struct Waiter<P: Platform> {
+pub struct Waiter<P: Platform> {
     guard: NodeGuard<P>,
 }
 
 impl<P: Platform> Waiter<P> {
     /// Acquires a node of the calling thread. `None` where it has none left.
-    pub(crate) fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         NodeGuard::new().map(|guard| Waiter { guard })
     }
 
-    pub(crate) fn id(&self) -> NodeId {
+    pub fn id(&self) -> NodeId {
         self.guard.id()
     }
 
-    pub(crate) fn node(&self) -> &'static Node<P> {
+    pub fn node(&self) -> &'static Node<P> {
         self.guard.node()
     }
 
     /// Sets the state back to waiting: before joining a list, or to be signalled once more. In a
     /// list: under its wait lock.
-    pub(crate) fn prepare(&self) {
+    pub fn prepare(&self) {
         self.node().state.store(WAITING, Relaxed);
     }
 
     /// The state that a waker has signalled. Acquire, pairs with WS.
-    pub(crate) fn state(&self) -> u32 {
+    pub fn state(&self) -> u32 {
         self.node().state.load(Acquire)
     }
 
     /// Sleeps until `done` holds; threads that make it true [kick] the waiter. Returns false once
     /// `limit` is reached. A waiter in a list then checks again under the wait lock.
-    pub(crate) fn sleep_until(&self, limit: &Limit<'_, P>, done: impl Fn() -> bool) -> bool {
+    pub fn sleep_until(&self, limit: &Limit<'_, P>, done: impl Fn() -> bool) -> bool {
         let node = self.node();
         let _watched = limit.cancel.map(|token| token.watch(node));
         loop {
@@ -309,7 +312,7 @@ impl<P: Platform> Waiter<P> {
     /// Sleeps until signalled, or until `limit` is reached. The waiter may still be in its list
     /// after that. Before it gives up, it must check under the wait lock that it was not signalled
     /// after all.
-    pub(crate) fn sleep(&self, limit: &Limit<'_, P>) -> End {
+    pub fn sleep(&self, limit: &Limit<'_, P>) -> End {
         let node = self.node();
         let token = limit.cancel.map(|token| token.watch(node));
         let end = loop {
@@ -341,11 +344,12 @@ impl<P: Platform> Waiter<P> {
 }
 
 /// A node's registration with a token, until dropped.
-pub(crate) struct Watched<P: Platform>(&'static Node<P>);
+#[derive(Debug)]
+pub struct Watched<P: Platform>(&'static Node<P>);
 
 impl<P: Platform> Watched<P> {
     /// `SeqCst`: CW, against the canceller's load of the node; see [`CancelToken::cancel`].
-    pub(super) fn new(node: &'static Node<P>, token: usize) -> Self {
+    pub fn new(node: &'static Node<P>, token: usize) -> Self {
         node.cancel.store(token, SeqCst);
         Watched(node)
     }

@@ -183,7 +183,7 @@ impl<P: Platform> WwMutex<P> {
     pub fn with(class: Option<&'static Class<P>>) -> Self {
         WwMutex {
             word: P::U32::new(0),
-            waiters: WaitList::new(),
+            waiters: WaitList::default(),
             class,
         }
     }

@@ -21,16 +21,17 @@ use crate::tables::Tables;
 
 /// The toy platform, watched.
 #[derive(Debug)]
-pub(crate) struct Watch;
+pub struct Watch;
 
 /// An atomic that reports each access. An operation on a lane is one access.
 #[derive(Debug)]
 #[repr(transparent)] // so that its address is that of the inner atomic
-pub(crate) struct Watched<A>(A);
+pub struct Watched<A>(A);
 
 /// A kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+#[allow(missing_docs)] // the names of operations
+pub enum Access {
     Load,
     Store,
     Swap,
@@ -56,33 +57,33 @@ thread_local! {
 }
 
 /// From now on, steps run around accesses to `lock`'s bytes.
-pub(crate) fn watch<T>(lock: &T) {
+pub fn watch<T>(lock: &T) {
     let start = std::ptr::from_ref(lock).addr();
     RANGE.set(start..start + size_of::<T>());
 }
 
 /// Runs `step` just before the next access of this kind, after all earlier steps for it.
-pub(crate) fn before(access: Access, step: impl FnOnce() + 'static) {
+pub fn before(access: Access, step: impl FnOnce() + 'static) {
     STEPS.with_borrow_mut(|steps| steps.push_back((When::Before, access, Box::new(step))));
 }
 
 /// Runs `step` just after the next access of this kind, after all earlier steps for it.
-pub(crate) fn after(access: Access, step: impl FnOnce() + 'static) {
+pub fn after(access: Access, step: impl FnOnce() + 'static) {
     STEPS.with_borrow_mut(|steps| steps.push_back((When::After, access, Box::new(step))));
 }
 
 /// From now on the lock's memory belongs to another object, and accesses are recorded.
-pub(crate) fn freed() {
+pub fn freed() {
     FREED.set(true);
 }
 
 /// The accesses since [`freed`].
-pub(crate) fn touches() -> Vec<Access> {
+pub fn touches() -> Vec<Access> {
     TOUCHES.take()
 }
 
 /// Steps that have not run.
-pub(crate) fn left() -> usize {
+pub fn left() -> usize {
     STEPS.with_borrow(VecDeque::len)
 }
 

@@ -1,6 +1,9 @@
 //! After fork() in the child: remove from the tables what other threads left there.
 
+#[cfg(not(feature = "family"))]
 use overlock_core::fork::forget_others;
+#[cfg(feature = "family")]
+use overlock_family::fork::forget_others;
 
 use super::{Linux, extras, slot};
 

@@ -7,7 +7,6 @@ use overlock_core::raw::RawLock;
 use overlock_shared::Kind;
 
 use super::functions::lock_generally;
-use super::raw::raw;
 use super::{Mutex, NORMAL, Wait};
 use crate::config;
 use crate::site::{Site, at_cache_line};
@@ -62,14 +61,14 @@ impl Mutex {
 
     /// The number of acquisitions of the lock, or `None` if it keeps none.
     fn count_of_lock(&self) -> Option<u32> {
-        let counts = config::get().mutex == config::MutexLock::Overlock;
+        let counts = config::get().mutex == config::Lock::Overlock;
         counts.then(|| self.acquisitions().load(Relaxed))
     }
 
     /// Tries to acquire the lock with statistics: the general path. Returns 0 or `EBUSY`.
     #[cold]
     pub(super) fn attempt_counted(&self, site: Site) -> c_int {
-        let is_waited_for = raw!(self, |lock| lock.is_contended());
+        let is_waited_for = self.main().is_contended();
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
         let own = self.count_of_lock();
         let error = self.try_acquire();

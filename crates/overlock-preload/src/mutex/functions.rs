@@ -7,7 +7,6 @@ use libc::{EBUSY, EINVAL, EPERM, clockid_t, timespec};
 use overlock_core::raw::RawLock;
 
 use super::counted::lock_counted;
-use super::raw::raw;
 use super::{DESTROYED, Mutex, NORMAL, Wait, kind_of, me};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
@@ -38,7 +37,7 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(NORMAL, |&flags| flags);
     match kind_of(flags) {
-        Some(kind) if config::get().mutex != config::MutexLock::Glibc => {
+        Some(kind) if config::get().mutex != config::Lock::Glibc => {
             // SAFETY: the caller's promise: memory for a mutex that nobody uses.
             unsafe { mutex.write(Mutex::new(kind)) };
             stat::initialised(mutex.addr(), site);
@@ -60,7 +59,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
         return unsafe { real::pthread_mutex_destroy(mutex.as_glibcs()) };
     }
     mutex.update();
-    if raw!(mutex, |lock| lock.is_locked()) {
+    if mutex.main().is_locked() {
         return EBUSY;
     }
     order::destroyed(mutex.address());

@@ -1,4 +1,4 @@
-//! The locks that a mutex can be made of, and mutexes of any kind as a lock for condition
+//! The lock that a mutex is made of, and mutexes of any kind as a lock for condition
 //! variables.
 
 use core::cell::Cell;
@@ -14,57 +14,30 @@ use crate::site::Site;
 
 /// The recommended mutex.
 pub type Main = sleep::Overlock<Linux>;
-/// The kernel's mutex.
-pub type Sleeping = sleep::Mutex<Linux>;
 
 impl Mutex {
-    /// The lock as type `L`: the configuration chooses one type for all mutexes of a process.
     #[inline(always)]
-    pub(super) fn as_lock<L>(&self) -> &L {
+    pub(super) fn main(&self) -> &Main {
         const {
             assert!(
-                size_of::<L>() <= size_of::<[AtomicU64; 2]>()
-                    && align_of::<L>() <= align_of::<u64>()
+                size_of::<Main>() <= size_of::<AtomicU64>()
+                    && align_of::<Main>() <= align_of::<u64>()
             )
         };
         // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all
-        // accesses are through the same type: the configuration does not change.
+        // accesses are through the same type.
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
     }
 
-    #[inline(always)]
-    pub(super) fn main(&self) -> &Main {
-        self.as_lock()
-    }
-
-    /// The number of acquisitions of the recommended mutex, modulo 2^32, if that is counted. It is
-    /// in bytes that the lock leaves free. Owners write it.
+    /// The number of acquisitions, modulo 2^32, if that is counted. It is in bytes that the lock
+    /// leaves free. Owners write it.
     #[inline(always)]
     pub(super) fn acquisitions(&self) -> &AtomicU32 {
-        const { assert!(size_of::<Main>() <= size_of::<AtomicU64>()) };
         let second = core::ptr::from_ref(&self.lock[1]);
-        // SAFETY: four bytes of the mutex's own, that nothing else accesses while it is made of
-        // `Main`.
+        // SAFETY: four bytes of the mutex's own, behind the lock.
         unsafe { &*second.cast() }
     }
 }
-
-/// Evaluates an expression for the lock that the mutex is made of.
-macro_rules! raw {
-    ($mutex:expr, |$lock:ident| $what:expr) => {
-        match $crate::config::get().mutex {
-            $crate::config::MutexLock::Mutex => {
-                let $lock = $mutex.as_lock::<$crate::mutex::raw::Sleeping>();
-                $what
-            }
-            _ => {
-                let $lock = $mutex.main();
-                $what
-            }
-        }
-    };
-}
-pub(crate) use raw;
 
 /// A mutex of any kind, glibc's too, as the lock that a condition variable releases and acquires.
 /// Its token is the result of the acquisition: 0 or an errno.
@@ -113,16 +86,16 @@ unsafe impl RawLock for Any {
     }
 
     fn is_locked(&self) -> bool {
-        raw!(self.0, |lock| lock.is_locked())
+        self.0.main().is_locked()
     }
 
     fn is_contended(&self) -> bool {
-        raw!(self.0, |lock| lock.is_contended())
+        self.0.main().is_contended()
     }
 
     /// The lock is the first field.
     fn is_overlock<P: Platform>(&self) -> bool {
-        self.0.is_ours() && raw!(self.0, |lock| lock.is_overlock::<P>())
+        self.0.is_ours() && self.0.main().is_overlock::<P>()
     }
 
     fn lock_adopted(&self) -> c_int {

@@ -6,11 +6,10 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Deadline;
-use overlock_core::sleep::RwSem;
 use overlock_shared::Kind;
 
 use super::functions::{rdlock_generally, wrlock_generally};
-use super::{Backend, Linux, Passing, Recommended, RwLock, with_backend};
+use super::{Backend, Passing, RwLock};
 use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Where};
@@ -26,7 +25,7 @@ pub(super) extern "C" fn read(lock: &RwLock, site: Site) -> c_int {
     if !lock.is_plain(config::rw_stat_generation()) {
         return rdlock_generally(lock, site);
     }
-    let recommended = lock.as_lock::<Recommended>();
+    let recommended = lock.recommended();
     // Decided before the acquisition, as with mutexes. The general path decides again.
     let is_general = stat::sampled(thread::call()) || recommended.is_waited_for();
     if is_general || !recommended.enter() {
@@ -44,7 +43,7 @@ pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
     if !lock.is_plain(config::rw_stat_generation()) {
         return wrlock_generally(lock, site);
     }
-    let recommended = lock.as_lock::<Recommended>();
+    let recommended = lock.recommended();
     // As above.
     if stat::sampled(lock.writes()) || recommended.is_waited_for() || !recommended.try_write_now() {
         return wrlock_generally(lock, site);
@@ -81,7 +80,10 @@ impl RwLock {
     /// The lower half of the call site of the present writer, or else of the last reader; 0 if
     /// there is none.
     fn holder(&self) -> u32 {
-        let (written, read) = with_backend!(self, |lock| (lock.is_written(), lock.is_read()));
+        let (written, read) = (
+            self.recommended().is_written(),
+            self.recommended().is_read(),
+        );
         match (written, read) {
             (true, _) => (self.written.load(Relaxed) >> 32) as u32,
             (_, true) => self.reader.load(Relaxed),
@@ -91,8 +93,8 @@ impl RwLock {
 
     #[cold]
     pub(super) fn attempt_to_read_counted(&self, passing: Passing, site: Site) -> c_int {
-        let is_waited_for = with_backend!(self, |lock| lock.is_waited_for());
-        let error = with_backend!(self, |lock| lock.try_read(passing));
+        let is_waited_for = self.recommended().is_waited_for();
+        let error = self.recommended().try_read(passing);
         if error == 0 {
             self.note_reader(site);
             let at = self.at(Kind::Read, site);
@@ -110,7 +112,7 @@ impl RwLock {
     #[cold]
     pub(super) fn wait_to_read_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
-        let error = with_backend!(self, |lock| lock.read(self.passing(), until));
+        let error = self.recommended().read(self.passing(), until);
         let at = self.at(Kind::Read, site);
         if error == 0 {
             self.note_reader(site);
@@ -129,8 +131,8 @@ impl RwLock {
 
     #[cold]
     pub(super) fn attempt_to_write_counted(&self, site: Site) -> c_int {
-        let is_waited_for = with_backend!(self, |lock| lock.is_waited_for());
-        let error = with_backend!(self, |lock| lock.try_write());
+        let is_waited_for = self.recommended().is_waited_for();
+        let error = self.recommended().try_write();
         if error != 0 {
             return error;
         }
@@ -149,7 +151,7 @@ impl RwLock {
     #[cold]
     pub(super) fn wait_to_write_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
-        let error = with_backend!(self, |lock| lock.write(until));
+        let error = self.recommended().write(until);
         let at = self.at(Kind::Write, site);
         if error == 0 {
             self.note_writer(site);

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 use overlock_core::Deadline;
 
-use super::{Attributes, Recommended, RwLock, counted};
+use super::{Attributes, RwLock, counted};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
 use crate::{config, order, real, stat, thread};
@@ -49,7 +49,7 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
         let attr = unsafe { &*attr };
         (attr.kind as u32, attr.shared)
     };
-    if shared != 0 || config::get().rwlock == config::RwLock::Glibc {
+    if shared != 0 || config::get().rwlock == config::Lock::Glibc {
         // SAFETY: the caller's promise.
         return unsafe { real::pthread_rwlock_init(lock.cast(), attr.cast()) };
     }
@@ -84,7 +84,7 @@ unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
     if !lock.is_plain(config::rw_generation()) {
         return counted::read(lock, site);
     }
-    if !lock.as_lock::<Recommended>().come_in() {
+    if !lock.recommended().come_in() {
         return rdlock_slowly(lock, site);
     }
     thread::change_reads(|reads| reads.wrapping_add(1));
@@ -96,7 +96,7 @@ unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
 #[cold]
 #[inline(never)]
 extern "C" fn rdlock_slowly(lock: &RwLock, site: Site) -> c_int {
-    lock.as_lock::<Recommended>().back_out();
+    lock.recommended().back_out();
     rdlock_generally(lock, site)
 }
 

@@ -40,7 +40,7 @@ fn timed_waits_that_give_up_return_etimedout() {
     lock.release();
     assert_eq!(lock.write(None, 0), 0);
     let other = |passing| {
-        let raw = lock.as_lock::<Recommended>();
+        let raw = lock.recommended();
         thread::scope(|s| s.spawn(|| raw.read(passing, soon())).join().unwrap())
     };
     assert_eq!(

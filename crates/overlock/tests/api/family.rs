@@ -114,13 +114,13 @@ fn reads_and_writes<R: RawRwLock>() {
 
 macro_rules! spin {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        mutual!($name: ::overlock_core::spin::$lock<::overlock::Linux>);
+        mutual!($name: ::overlock_family::spin::$lock<::overlock::Linux>);
     )*};
 }
 
 macro_rules! sleep {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
-        mutual!($name: ::overlock_core::sleep::$lock<::overlock::Linux>);
+        mutual!($name: ::overlock_family::sleep::$lock<::overlock::Linux>);
     )*};
 }
 
@@ -150,13 +150,13 @@ macro_rules! shared {
         mod $name {
             #[test]
             fn reads_and_writes() {
-                super::reads_and_writes::<::overlock_core::$module::$lock<::overlock::Linux>>();
+                super::reads_and_writes::<::overlock_family::$module::$lock<::overlock::Linux>>();
             }
         }
     )*};
 }
 
 mutual!(rt_mutex: ::overlock::RawRtMutex);
-::overlock_core::spin_locks!(spin);
-::overlock_core::sleep_locks!(sleep);
-::overlock_core::rw_locks!(shared);
+::overlock_family::spin_locks!(spin);
+::overlock_family::sleep_locks!(sleep);
+::overlock_family::rw_locks!(shared);

@@ -105,7 +105,7 @@ pub struct Extras<L: RawRwLock> {
     pub fair_relocks: Option<[(&'static str, FairRelock<L>); 6]>,
 }
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawRwLock]
     HasTimed, HasNoTimed, timed, RawTimedRwLock,
     Timed<L>,
@@ -186,7 +186,7 @@ macro_rules! extras_of {
             HasDowngrade as _, HasFair as _, HasNoDowngrade as _, HasNoTimed as _,
             HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
         };
-        let probe = ::overlock_core::registry::Probe::<$lock>::new();
+        let probe = ::overlock_family::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::rw::Extras::<$lock> {
             timed: (&probe).timed(),

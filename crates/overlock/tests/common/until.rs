@@ -6,7 +6,7 @@ use overlock_core::Instant;
 
 pub type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawLock]
     Timed, Untimed, until, RawTimedLock, Until<L>, L::lock_until;
 }
@@ -17,7 +17,7 @@ macro_rules! until_of {
         #[allow(unused_imports)] // each lock needs one of the two
         use crate::until::{Timed as _, Untimed as _};
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
-        (&::overlock_core::registry::Probe::<$lock>::new()).until()
+        (&::overlock_family::registry::Probe::<$lock>::new()).until()
     }};
 }
 pub(crate) use until_of;

@@ -197,11 +197,11 @@ macro_rules! of_spin {
 }
 
 macro_rules! of_sleep {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock_core::sleep::$lock<::overlock::Linux>;)* } };
+    ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock_family::sleep::$lock<::overlock::Linux>;)* } };
 }
 
-::overlock_core::spin_locks!(of_spin);
-::overlock_core::sleep_locks!(of_sleep);
+::overlock_family::spin_locks!(of_spin);
+::overlock_family::sleep_locks!(of_sleep);
 
 tests! {
     fast_queue_lazy: ::overlock::spin::LazyFastQueue;

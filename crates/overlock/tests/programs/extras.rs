@@ -15,14 +15,14 @@ use crate::how::How;
 
 type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawLock]
     HasUntil, HasNoUntil, until, RawTimedLock, Until<L>, L::lock_until;
 }
 
 type Cancellable<L> = fn(&L, &CancelToken, Option<Deadline>) -> Option<<L as RawLock>::Token>;
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawLock]
     HasCancel, HasNoCancel, cancellable, RawCancelLock<Linux>, Cancellable<L>, L::lock_cancellable;
 }
@@ -32,7 +32,7 @@ pub struct Fair<L: RawLock> {
     pub bump: unsafe fn(&L, L::Token) -> L::Token,
 }
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawLock]
     HasFair, HasNoFair, fair, RawFairLock,
     Fair<L>,
@@ -89,7 +89,7 @@ macro_rules! extras_of {
             HasCancel as _, HasFair as _, HasNoCancel as _, HasNoFair as _, HasNoUntil as _,
             HasUntil as _,
         };
-        let probe = ::overlock_core::registry::Probe::<$lock>::new();
+        let probe = ::overlock_family::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::extras::Extras::<$lock> {
             until: (&probe).until(),
@@ -103,7 +103,7 @@ pub(crate) use extras_of;
 type ReadUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Read>;
 type WriteUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Write>;
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawRwLock]
     HasRwUntil, HasNoRwUntil, rw_until, RawTimedRwLock,
     (ReadUntil<L>, WriteUntil<L>),
@@ -112,7 +112,7 @@ type WriteUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Write>;
 
 type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawRwLock]
     HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
 }
@@ -136,7 +136,7 @@ fn own<T: 'static>(token: Upgradable) -> T {
     *token.downcast().expect("a token of this lock")
 }
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawRwLock]
     HasUpgrades, HasNoUpgrades, upgrades, RawUpgradeRwLock<Upgradable: 'static>,
     Upgrades<L>,
@@ -188,7 +188,7 @@ pub struct FairRw<L: RawRwLock> {
     pub bump_upgradable: unsafe fn(&L, Upgradable) -> Upgradable,
 }
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawRwLock]
     HasFairRw, HasNoFairRw, fair_rw, RawFairRwLock<Upgradable: 'static>,
     FairRw<L>,
@@ -248,7 +248,7 @@ macro_rules! rw_extras_of {
             HasDowngrade as _, HasFairRw as _, HasNoDowngrade as _, HasNoFairRw as _,
             HasNoRwUntil as _, HasNoUpgrades as _, HasRwUntil as _, HasUpgrades as _,
         };
-        let probe = ::overlock_core::registry::Probe::<$lock>::new();
+        let probe = ::overlock_family::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
         crate::extras::RwExtras::<$lock> {
             until: (&probe).rw_until(),

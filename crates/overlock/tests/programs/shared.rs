@@ -310,4 +310,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock_core::rw_locks!(tests);
+overlock_family::rw_locks!(tests);

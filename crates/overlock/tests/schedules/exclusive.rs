@@ -83,13 +83,13 @@ macro_rules! sleeping {
     ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
         #[test]
         fn $name() {
-            excludes(|| extras_of!(overlock_core::sleep::$lock<overlock::Linux>));
+            excludes(|| extras_of!(overlock_family::sleep::$lock<overlock::Linux>));
         }
     )*};
 }
 
-overlock_core::spin_locks!(spinning);
-overlock_core::sleep_locks!(sleeping);
+overlock_family::spin_locks!(spinning);
+overlock_family::sleep_locks!(sleeping);
 
 spinning! {
     fast_queue_lazy: LazyFastQueue, node;

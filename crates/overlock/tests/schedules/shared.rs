@@ -152,4 +152,4 @@ macro_rules! tests {
     )*};
 }
 
-overlock_core::rw_locks!(tests);
+overlock_family::rw_locks!(tests);

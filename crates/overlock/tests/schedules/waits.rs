@@ -8,7 +8,8 @@ use overlock::ww_mutex::{Class, Rule, WwMutex, acquire};
 use overlock::{CancelToken, Linux};
 use overlock_core::Spin;
 use overlock_core::raw::RawLock;
-use overlock_core::sleep::{Barrier, Condvar, Once, Osq, Semaphore};
+use overlock_core::sleep::{Barrier, Condvar, Once, Semaphore};
+use overlock_family::sleep::Osq;
 
 use crate::{Guarded, SECTIONS, THREADS, far, on_threads, soon};
 

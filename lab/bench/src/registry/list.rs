@@ -27,14 +27,14 @@ pub fn of(family: Family) -> Vec<Entry> {
 
 fn exclusive() -> Vec<Entry> {
     macro_rules! spin {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(crate::entry!(Ours, overlock_core::spin::$lock)()),*] };
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(crate::entry!(Ours, overlock_family::spin::$lock)()),*] };
     }
     macro_rules! sleep {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(crate::entry!(Ours, overlock_core::sleep::$lock)()),*] };
+        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(crate::entry!(Ours, overlock_family::sleep::$lock)()),*] };
     }
     let mut all = Vec::new();
-    all.extend(overlock_core::sleep_locks!(sleep));
-    all.extend(overlock_core::spin_locks!(spin));
+    all.extend(overlock_family::sleep_locks!(sleep));
+    all.extend(overlock_family::spin_locks!(spin));
     all.extend(exclusive_types());
     all.extend(exclusive_peers());
     all
@@ -83,10 +83,10 @@ fn reader_writer() -> Vec<Entry> {
         Entry::listed(Kind::Ours, L::NAME, &L::FACTS, rounds, simulated)
     }
     macro_rules! entries {
-        ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock_core::$module::$lock<Linux>, overlock_core::$module::$lock<Sim>>()),*] };
+        ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock_family::$module::$lock<Linux>, overlock_family::$module::$lock<Sim>>()),*] };
     }
     let mut all = Vec::new();
-    all.extend(overlock_core::rw_locks!(entries));
+    all.extend(overlock_family::rw_locks!(entries));
     for lock in &mut all {
         // A run on the real machine takes the type in its place; a simulation has no types.
         lock.default &= lock.name != <OverlockRw as RawRwLock>::NAME;

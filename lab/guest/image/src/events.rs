@@ -7,7 +7,7 @@
 
 use interrupt_mutex::RawInterruptMutex;
 use lock_api::{Mutex, RawMutex};
-use overlock_core::spin::Hybrid;
+use overlock_family::spin::Hybrid;
 use overlock_guest::Guest;
 use overlock_guest::backend::{self, Backend};
 use overlock_guest::interrupts::InterruptLock;

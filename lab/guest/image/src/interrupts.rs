@@ -60,7 +60,7 @@ pub fn enable() {
 /// that its interrupt handlers may take as well.
 ///
 /// ```ignore
-/// static QUEUE: lock_api::Mutex<InterruptLock<overlock_core::spin::Hybrid<Guest>>, Queue> = ...;
+/// static QUEUE: lock_api::Mutex<InterruptLock<overlock_family::spin::Hybrid<Guest>>, Queue> = ...;
 /// ```
 pub struct InterruptLock<R>(R);
 

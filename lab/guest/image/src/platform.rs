@@ -7,6 +7,8 @@ use core::sync::atomic::{
 use overlock_core::platform::{Kick, Sleeper};
 use overlock_core::tables::{Storage, Tables};
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform};
+use overlock_family::FamilyPlatform;
+use overlock_family::tables::{Storage as FamilyStorage, Tables as FamilyTables};
 
 use crate::vcpu::{self, MAX_VCPUS};
 use crate::{backend, clock};
@@ -25,7 +27,16 @@ pub struct Guest;
 /// Two tickets for each fast queue spinlock that lives at a time.
 const LOCK_TICKETS: usize = 128;
 
-static STORAGE: Storage<Guest, MAX_VCPUS, { MAX_VCPUS.div_ceil(8) }, LOCK_TICKETS> = Storage::INIT;
+static STORAGE: Storage<Guest, MAX_VCPUS> = Storage::INIT;
+
+static FAMILY: FamilyStorage<Guest, MAX_VCPUS, { MAX_VCPUS.div_ceil(8) }, LOCK_TICKETS> =
+    FamilyStorage::INIT;
+
+impl FamilyPlatform for Guest {
+    fn family_tables() -> FamilyTables<Guest> {
+        FamilyTables::new(&FAMILY)
+    }
+}
 
 impl Atomics for Guest {
     type U8 = AtomicU8;

@@ -3,8 +3,8 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-use overlock_core::spin::faulty::{Faulty, LostKick, NoExclusion};
-use overlock_core::{rw, sleep, spin};
+use overlock_family::spin::faulty::{Faulty, LostKick, NoExclusion};
+use overlock_family::{rw, sleep, spin};
 use overlock_guest::Guest;
 
 use crate::subject::{Exclusive, FaultyReaders, Shared, Subject};
@@ -103,9 +103,9 @@ macro_rules! readers {
     ($($name:ident: $module:ident::$lock:ident;)*) => { [$(entry::<Shared<$module::$lock<Guest>>>(false)),*] };
 }
 
-static SPIN: &[Entry] = &overlock_core::spin_locks!(spin);
-static SLEEP: &[Entry] = &overlock_core::sleep_locks!(sleep);
-static READERS: &[Entry] = &overlock_core::rw_locks!(readers);
+static SPIN: &[Entry] = &overlock_family::spin_locks!(spin);
+static SLEEP: &[Entry] = &overlock_family::sleep_locks!(sleep);
+static READERS: &[Entry] = &overlock_family::rw_locks!(readers);
 static FAULTY: &[Entry] = &[
     entry::<Exclusive<Faulty<Guest, NoExclusion>>>(true),
     entry::<Exclusive<Faulty<Guest, LostKick>>>(true),

@@ -116,7 +116,7 @@ impl<W: World, L: RawLock> Clone for Abilities<W, L> {
 
 impl<W: World, L: RawLock> Copy for Abilities<W, L> {}
 
-overlock_core::abilities! {
+overlock_family::abilities! {
     [L: RawLock, W: World]
     Timed, NotTimed, until, RawTimedLock, Until<L>, L::lock_until;
     Cancels, DoesNotCancel, cancel, RawCancelLock<W>, UntilCancelled<L, W>, |lock, token| lock.lock_cancellable(token, None);

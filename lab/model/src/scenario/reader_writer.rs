@@ -10,7 +10,8 @@ use overlock_core::platform::{Atomic, Instant};
 use overlock_core::raw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
-use overlock_core::rw::{PerCpuRwSem, Qrwlock};
+use overlock_core::rw::PerCpuRwSem;
+use overlock_family::rw::Qrwlock;
 
 pub use self::barging::barging;
 use self::scripts::Act::{self, *};
@@ -60,7 +61,7 @@ impl<W: World, L: RawRwLock> Clone for Abilities<W, L> {
 
 impl<W: World, L: RawRwLock> Copy for Abilities<W, L> {}
 
-overlock_core::abilities! {
+overlock_family::abilities! {
     [L: RawRwLock, W: World]
     Timed, NotTimed, timed, RawTimedRwLock, Timing<L>, (L::read_until, L::write_until);
     Downgrades, NoDowngrade, downgrade, RawDowngradeRwLock, Perform<W, L>, Shared::downgrade;
@@ -78,7 +79,7 @@ macro_rules! reader_writer_scenarios {
             Abilities, Downgrades, FairOne, InHandler, NoDowngrade, NoUpgrade, NotFair,
             NotInHandler, NotTimed, Timed, Upgrades, scenarios,
         };
-        let probe = ::overlock_core::registry::Probe::<$lock, $world>::new();
+        let probe = ::overlock_family::registry::Probe::<$lock, $world>::new();
         scenarios(Abilities::new(
             (&probe).timed(),
             (&probe).downgrade(),

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use overlock_core::platform::{Atomic, ByteLanes, Lanes, Zero};
 use overlock_core::raw::RawLock;
-use overlock_core::spin::Ticket;
 use overlock_core::{Platform, Spin};
+use overlock_family::spin::Ticket;
 use overlock_sim::Sim;
 use overlock_sim::word::U32;
 

@@ -30,19 +30,19 @@ pub fn all() -> Vec<Entry> {
 fn spinning() -> Vec<Entry> {
     macro_rules! entries {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            vec![$(crate::entry!(false, overlock_core::spin::$lock)()),*]
+            vec![$(crate::entry!(false, overlock_family::spin::$lock)()),*]
         };
     }
-    overlock_core::spin_locks!(entries)
+    overlock_family::spin_locks!(entries)
 }
 
 fn sleeping() -> Vec<Entry> {
     macro_rules! entries {
         ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            vec![$(crate::entry!(false, overlock_core::sleep::$lock)()),*]
+            vec![$(crate::entry!(false, overlock_family::sleep::$lock)()),*]
         };
     }
-    overlock_core::sleep_locks!(entries)
+    overlock_family::sleep_locks!(entries)
 }
 
 fn reader_writer() -> Vec<Entry> {
@@ -57,7 +57,7 @@ fn reader_writer() -> Vec<Entry> {
             }),*]
         };
     }
-    overlock_core::rw_locks!(entries)
+    overlock_family::rw_locks!(entries)
 }
 
 fn rt_mutex() -> Entry {
@@ -96,7 +96,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
     use std::time::Duration;
 
     use overlock_core::facts::Waiting;
-    use overlock_core::spin::faulty::{
+    use overlock_family::spin::faulty::{
         Faulty, FaultyRw, Lingering, LostKick, NoExclusion, Relaxed, Starving,
     };
 

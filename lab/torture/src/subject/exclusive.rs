@@ -46,7 +46,7 @@ pub struct ExclusiveExtras<L: RawLock> {
     pub fair: Option<(UnlockFair<L>, Bump<L>)>,
 }
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawLock]
     HasUntil, NoUntil, until, RawTimedLock, Until<L>, L::lock_until;
     HasCancel, NoCancel, cancellable, RawCancelLock<Linux>, Cancellable<L>, L::lock_cancellable;

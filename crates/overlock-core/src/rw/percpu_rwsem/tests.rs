@@ -2,9 +2,9 @@
 
 use std::boxed::Box;
 
-use super::reading::READING;
 use super::*;
 use crate::platform::Instant;
+use crate::slot::ENTRIES;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
@@ -42,7 +42,7 @@ fn reader(thread: usize, lock: Lock) -> Actor {
 /// Nobody holds `lock`, and no waiter, flag or entry is left.
 fn assert_clean(lock: Lock) {
     assert!(!lock.is_locked() && !lock.is_write_locked() && !lock.is_contended());
-    let entries = Toy::tables().slots.iter().flat_map(|slot| &slot.reading.0);
+    let entries = Toy::tables().slots.iter().flat_map(|slot| &slot.entries.0);
     assert!(
         entries
             .into_iter()
@@ -218,10 +218,10 @@ fn threads_without_a_slot_read_and_write_too() {
 /// The search in `enter`, and its end.
 #[test]
 fn a_thread_that_reads_more_locks_than_it_has_entries_counts_itself_in_the_others() {
-    let locks: [Lock; READING + 2] = core::array::from_fn(|_| leak());
+    let locks: [Lock; ENTRIES + 2] = core::array::from_fn(|_| leak());
     let mut reads: std::vec::Vec<_> = locks.iter().map(|lock| lock.read()).collect();
     let visible = reads.iter().filter(|read| read.0.is_some()).count();
-    assert_eq!(visible, READING);
+    assert_eq!(visible, ENTRIES);
     for (lock, read) in locks.into_iter().zip(reads.drain(..)) {
         assert!(lock.try_write().is_none());
         unlock_read(lock, read);
@@ -231,7 +231,7 @@ fn a_thread_that_reads_more_locks_than_it_has_entries_counts_itself_in_the_other
     }
 }
 
-/// `reading` in `is_idle`: else the next thread that gets the slot could clear the entry.
+/// `entries` in `is_idle`: else the next thread that gets the slot could clear the entry.
 #[test]
 fn the_slot_of_a_thread_that_forgot_a_read_guard_is_never_given_away() {
     let lock = leak();
@@ -251,7 +251,7 @@ fn locks_have_different_ids() {
     unlock_write(two);
     assert!(one.try_write().is_none());
     // The ids are about to wrap.
-    Toy::tables().reader_ids.0.store(u32::MAX, Relaxed);
+    Toy::tables().numbers.0.store(u32::MAX, Relaxed);
     let third = leak();
     let read = third.read();
     assert!(read.0.is_some());

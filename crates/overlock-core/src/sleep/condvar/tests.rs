@@ -1,6 +1,7 @@
 //! Thread 0 runs the script; the actors are threads 1 to 7.
 
 use std::boxed::Box;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
@@ -9,39 +10,74 @@ mod requeue;
 
 use super::*;
 use crate::links::BACKOFF_SLEEP_NS;
+use crate::node::NodeGuard;
 use crate::raw::CreateError;
 use crate::sleep::Overlock;
-use crate::spin::Unfair;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
-/// A lock that stops an actor after each release.
-struct Loud(Unfair<Toy>);
+/// A lock that stops an actor after each release: test and test-and-set.
+#[derive(Default)]
+struct Loud(AtomicU32);
 
-// SAFETY: as `Unfair`.
+// SAFETY: only one thread's exchange finds 0, and only its unlock brings 0 back.
 unsafe impl RawLock for Loud {
     type Token = ();
     const NAME: &'static str = "loud";
 
     fn create() -> Result<Self, CreateError> {
-        Unfair::create().map(Loud)
+        Ok(Self::default())
     }
     fn lock(&self) {
-        self.0.lock();
+        while self.try_lock().is_none() {
+            let _ = Toy::wait_until(&self.0, Relaxed, Spin::Forever, |owned: u32| owned == 0);
+        }
     }
     fn try_lock(&self) -> Option<()> {
-        self.0.try_lock()
+        (self.0.swap(1, Acquire) == 0).then_some(())
     }
     unsafe fn unlock(&self, (): ()) {
+        self.0.store(0, Release);
+        Toy::light_barrier();
+    }
+    fn is_locked(&self) -> bool {
+        self.0.load(Relaxed) == 1
+    }
+    fn is_contended(&self) -> bool {
+        false
+    }
+}
+
+/// The same with a queue node as its token.
+#[derive(Default)]
+struct WithNode(Loud);
+
+// SAFETY: as `Loud`.
+unsafe impl RawLock for WithNode {
+    type Token = NodeGuard<Toy>;
+    const NAME: &'static str = "with_node";
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self::default())
+    }
+    fn lock(&self) -> NodeGuard<Toy> {
+        let token = NodeGuard::new().unwrap();
+        self.0.lock();
+        token
+    }
+    fn try_lock(&self) -> Option<NodeGuard<Toy>> {
+        self.0.try_lock().and_then(|()| NodeGuard::new())
+    }
+    unsafe fn unlock(&self, token: NodeGuard<Toy>) {
         // SAFETY: the caller's promise.
         unsafe { self.0.unlock(()) };
-        Toy::light_barrier();
+        drop(token);
     }
     fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
     fn is_contended(&self) -> bool {
-        self.0.is_contended()
+        false
     }
 }
 
@@ -69,7 +105,7 @@ fn stage() -> Stage {
 fn stage_with(condvar: Condvar<Toy>) -> Stage {
     Box::leak(Box::new(Scene {
         condvar,
-        lock: Loud(Unfair::new()),
+        lock: Loud::default(),
         token: CancelToken::new(),
         back: Mutex::default(),
     }))
@@ -422,7 +458,7 @@ fn a_thread_without_a_node_wakes_spuriously() {
 #[test]
 fn it_works_with_a_lock_whose_token_is_a_node() {
     let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
-    let lock: &'static crate::spin::Mcs<Toy> = Box::leak(Box::new(crate::spin::Mcs::new()));
+    let lock: &'static WithNode = Box::leak(Box::default());
     let order = Arc::new(Mutex::new(Vec::new()));
     let parts = [1, 2, 3].map(|number| {
         let order = order.clone();
@@ -448,7 +484,7 @@ fn waiters_notified_together_may_have_different_locks() {
     let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
     let locks: &'static [Overlock<Toy>; 2] =
         Box::leak(Box::new([Overlock::new(), Overlock::new()]));
-    let unfair: &'static Unfair<Toy> = Box::leak(Box::new(Unfair::new()));
+    let other: &'static Loud = Box::leak(Box::default());
     fn sleeper<L: RawLock<Token = ()>>(
         number: usize,
         condvar: &'static Condvar<Toy>,
@@ -465,7 +501,7 @@ fn waiters_notified_together_may_have_different_locks() {
         part
     }
     let one = sleeper(1, condvar, &locks[0]);
-    let two = sleeper(2, condvar, unfair);
+    let two = sleeper(2, condvar, other);
     let three = sleeper(3, condvar, &locks[1]);
     locks[1].lock();
     assert_eq!(condvar.notify_all(), 3);

@@ -7,7 +7,7 @@
 
 use overlock_core::raw::RawLock;
 use overlock_core::sleep::Overlock;
-use overlock_core::spin::{Hybrid, HybridShort, PvQueued};
+use overlock_family::spin::{Hybrid, HybridShort, PvQueued};
 
 use super::Act::{Cancel, Cancellable, Hold, HoldFair, Lock, Rest, Within};
 use super::Script;

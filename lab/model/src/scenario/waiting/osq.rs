@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::{Atomic, Spin};
-use overlock_core::sleep::Osq;
+use overlock_family::sleep::Osq;
 
 use super::{ONE_NODE, PLAIN};
 use crate::scenario::Scenario;

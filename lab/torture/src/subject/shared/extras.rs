@@ -70,7 +70,7 @@ pub struct SharedExtras<L: RawRwLock> {
     pub most_readers: Option<u64>,
 }
 
-::overlock_core::abilities! {
+::overlock_family::abilities! {
     [L: RawRwLock]
     HasTimed, NoTimed, timed, RawTimedRwLock,
     Timed<L>,
@@ -100,7 +100,7 @@ macro_rules! shared_extras {
             HasDowngrade as _, HasFair as _, HasPast as _, HasTimed as _, HasUpgrade as _,
             NoDowngrade as _, NoFair as _, NoPast as _, NoTimed as _, NoUpgrade as _,
         };
-        let probe = ::overlock_core::registry::Probe::<$lock>::new();
+        let probe = ::overlock_family::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
         crate::subject::SharedExtras::<$lock> {
             timed: (&probe).timed(),

@@ -1,0 +1,38 @@
+//! The grants of a thread: plain data. [`hemlock`](crate::spin::hemlock) says how they are used.
+
+use overlock_core::platform::CONTEXTS;
+use overlock_core::platform::{Atomic, Zero, clear};
+use overlock_core::platform::{Atomics, ConstAtomics};
+
+/// A grant for each context, so that a handler which interrupts a handoff has one of its own.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Grants<A: Atomics> {
+    /// The context whose grant the next acquisition uses: one above that of the latest handoff
+    /// under way.
+    pub(super) context: A::U32,
+    pub(super) grants: [A::Usize; CONTEXTS],
+}
+
+impl<A: Atomics> Grants<A> {
+    pub(crate) fn new() -> Self {
+        Grants {
+            context: A::U32::new(0),
+            grants: core::array::from_fn(|_| A::Usize::new(0)),
+        }
+    }
+
+    /// After fork() in the child: no handoff of a thread that exists only in the parent goes on.
+    pub(crate) fn forget(&self) {
+        clear([&self.context].into_iter());
+        clear(self.grants.iter());
+    }
+}
+
+impl<A: ConstAtomics> Grants<A> {
+    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
+    pub(crate) const INIT: Self = Grants {
+        context: Zero::ZERO,
+        grants: [const { Zero::ZERO }; CONTEXTS],
+    };
+}

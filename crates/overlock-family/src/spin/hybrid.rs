@@ -1,0 +1,128 @@
+//! The hybrid lock: a paravirtual queued lock in queued mode, an unfair lock in unfair mode, chosen
+//! by each waiter for itself.
+//!
+//! The subject of the document "locking/pvqspinlock: Implement hybrid PV queued/unfair locks"
+//! (Long, 2017). A newcomer goes into unfair mode where waiters are queued but pending is clear:
+//! the head of the queue sleeps (or has not begun to spin), so the lock would stand idle until it
+//! runs. As soon as the head spins it sets pending, and newcomers and threads in unfair mode join
+//! the queue. While all waiters have CPUs the lock is fair; the more of them sleep, the more unfair
+//! it is. A head that runs is not bypassed for long.
+//!
+//! All but the stealing is shared with [`pv_queued`](super::pv_queued): [`pv`] has
+//! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
+//!
+//! # What a newcomer does
+//!
+//! (tail, pending, locked):
+//!
+//! ```text
+//!               .------------------------------ unfair mode: (n, 0, locked), spin
+//!               v                                  ^
+//! fast path fails --> (*, 0, 0)  --> exchange --lost: (n, 0, *)
+//!               |                       |     `-lost: (0, *, *), (*, 1, *) --> queue
+//!               |                      won --> stolen
+//!               '---> (0, *, locked), (*, 1, *) --> queued mode: join the queue
+//! ```
+//!
+//! With [`Short`] a newcomer also joins the queue once it has been in unfair mode for too long.
+//!
+//! # Bounds
+//!
+//! While the head spins, pending keeps newcomers from stealing: at most those that loaded the word
+//! before it was set take the lock before the head does. While it sleeps, wakes up, or has lost its
+//! CPU between waking and setting pending, any number may. If it loses its CPU with pending set,
+//! no thread steals, and newcomers queue and sleep until it runs again.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::pv::{self, Kind, Published, PvLock, Short, Tuning, sealed};
+use super::queued::{LOCKED_BYTE, PENDING_BYTE};
+use overlock_core::diagram::{Diagram, diagram};
+use overlock_core::facts::{Facts, HasFacts};
+use overlock_core::platform::{Platform, Spin};
+
+diagram! {
+    "hybrid" {
+        Unfair = "(n, 0, *): unfair mode, spins",
+        Stolen = "unfair mode, or free: stolen",
+        Queue = "(0, *, *), (*, 1, *): queued mode",
+        GiveUp = "(n, 0, *): unfair mode for too long, queue",
+    }
+}
+
+/// The hybrid lock: see the [module's page](self). 4 bytes.
+pub type Hybrid<P, T = Published> = PvLock<P, UnfairMode<T>>;
+
+/// The hybrid lock with constants for threads: see [`Short`].
+pub type HybridShort<P> = Hybrid<P, Short>;
+
+/// The kind of a [`Hybrid`]: a newcomer steals while the lock is in unfair mode.
+#[derive(Debug)]
+pub struct UnfairMode<T: Tuning>(PhantomData<T>);
+
+/// Whether a newcomer goes into queued mode: nobody is queued, or the head spins.
+fn is_queued_mode(word: u32) -> bool {
+    word & PENDING_BYTE != 0 || word & !LOCKED_BYTE == 0
+}
+
+impl<T: Tuning> sealed::Sealed for UnfairMode<T> {}
+
+impl<T: Tuning> Kind for UnfairMode<T> {
+    type Tuning = T;
+
+    const NAME: &'static str = T::HYBRID;
+    const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
+
+    const UNREACHABLE: &'static [&'static str] = match T::UNFAIR {
+        Spin::Forever => &[pv::unreachable_when_bypassed::<T>(), Step::GiveUp.text()],
+        Spin::Polls(_) | Spin::Until(_) => &[pv::unreachable_when_bypassed::<T>()],
+    };
+
+    /// Attempts as long as unfair mode lasts, within the limit.
+    ///
+    /// `T::UNFAIR` bounds the polls of all attempts together, so the waits count them. With the
+    /// whole limit after each attempt, a newcomer could lose every race and never join the queue.
+    fn steal<P: Platform>(word: &P::U32) -> bool {
+        let polls = Cell::new(0);
+        let step = loop {
+            let limit = match T::UNFAIR {
+                Spin::Polls(most) => Spin::Polls(most.saturating_sub(polls.get())),
+                limit => limit,
+            };
+            // Relaxed: `take` acquires.
+            let ended = P::wait_until(word, Relaxed, limit, |seen: u32| {
+                polls.set(polls.get().wrapping_add(1));
+                pv::is_free(seen) || is_queued_mode(seen)
+            });
+            if polls.get() > 1 {
+                Step::Unfair.taken::<P>();
+            }
+            match ended {
+                Ok(seen) if pv::is_free(seen) && pv::take::<P>(word) => break Step::Stolen,
+                Ok(seen) if is_queued_mode(seen) => break Step::Queue,
+                Ok(_) => {}
+                Err(_) => break Step::GiveUp,
+            }
+        };
+        let stolen = matches!(step, Step::Stolen);
+        step.taken::<P>();
+        stolen
+    }
+}
+
+impl<P: Platform> HasFacts for Hybrid<P, Published> {
+    const FACTS: Facts = Facts {
+        about: "paravirtual queue with an unfair mode, chosen by each waiter",
+        compared: true,
+        ..pv::FACTS
+    };
+}
+
+impl<P: Platform> HasFacts for Hybrid<P, Short> {
+    const FACTS: Facts = Facts {
+        about: "hybrid with a spin threshold for user space",
+        ..pv::FACTS
+    };
+}

@@ -1,0 +1,72 @@
+//! The paravirtual queued lock: a queue whose waiters sleep, as it was before the hybrid one.
+//!
+//! The "pvqlock" of the hybrid lock's document (Long, Zijlstra, 2015; one attempt at stealing since
+//! early 2016). A newcomer tries once to take the lock past the queue, and then waits its turn.
+//! Under overcommit the waiters in the queue sleep, a handoff costs a wake-up, and the lock stands
+//! idle meanwhile. Most slow acquisitions then succeed by that one attempt.
+//!
+//! All but the stealing is shared with [`hybrid`](super::hybrid): [`pv`] has
+//! the layout, the states, the invariants, the orderings, and why no wake-up is lost.
+//!
+//! # What a newcomer does
+//!
+//! ```text
+//! fast path fails --> free, and no head spins for it?  --yes--> exchange --won--> stolen
+//!                                  |                               |
+//!                                  no ------------> queue <------lost
+//! ```
+//!
+//! # Bounds
+//!
+//! While the head spins, pending keeps newcomers from stealing: at most those that loaded the word
+//! before it was set take the lock before the head does. While it sleeps or wakes up, any number
+//! may.
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::pv::{self, Kind, Published, PvLock, Tuning, sealed};
+use overlock_core::diagram::{Diagram, diagram};
+use overlock_core::facts::{Facts, HasFacts};
+use overlock_core::platform::{Atomic, Platform};
+
+diagram! {
+    "pv_queued" {
+        Try = "free, and no head spins for it: exchange",
+        Queue = "held, or a head spins for it: queue",
+    }
+}
+
+/// The paravirtual queued lock: see the [module's page](self). 4 bytes.
+pub type PvQueued<P, T = Published> = PvLock<P, OneSteal<T>>;
+
+/// The kind of a [`PvQueued`]: a newcomer tries once to steal.
+#[derive(Debug)]
+pub struct OneSteal<T: Tuning>(PhantomData<T>);
+
+impl<T: Tuning> sealed::Sealed for OneSteal<T> {}
+
+impl<T: Tuning> Kind for OneSteal<T> {
+    type Tuning = T;
+
+    const NAME: &'static str = T::PV_QUEUED;
+    const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
+    const UNREACHABLE: &'static [&'static str] = &[pv::unreachable_when_bypassed::<T>()];
+
+    /// One attempt.
+    fn steal<P: Platform>(word: &P::U32) -> bool {
+        // Relaxed: `take` acquires.
+        let free = pv::is_free(word.load(Relaxed));
+        let step = if free { Step::Try } else { Step::Queue };
+        step.taken::<P>();
+        free && pv::take::<P>(word)
+    }
+}
+
+impl<P: Platform, T: Tuning> HasFacts for PvQueued<P, T> {
+    const FACTS: Facts = Facts {
+        about: "paravirtual queue: waiters halt and are kicked",
+        compared: true,
+        ..pv::FACTS
+    };
+}
