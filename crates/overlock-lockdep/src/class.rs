@@ -13,6 +13,7 @@ use super::gate::Inside;
 use super::site::Site;
 use super::symbol;
 use super::{GATE, notice};
+use crate::mapped::{Mapped, Zeroed};
 
 /// A class of locks: those of one name, or initialised in one place. The validator applies what it
 /// learns of one lock to all of its class.
@@ -86,14 +87,10 @@ struct Node {
     length: AtomicUsize,
 }
 
-static TABLE: [Node; NODES] = [const {
-    Node {
-        kind: AtomicU8::new(0),
-        parent: AtomicU16::new(0),
-        value: AtomicUsize::new(0),
-        length: AtomicUsize::new(0),
-    }
-}; NODES];
+// SAFETY: zero bytes are a valid value of each field.
+unsafe impl Zeroed for Node {}
+
+static TABLE: Mapped<[Node; NODES]> = Mapped::new();
 
 /// Twice the number of nodes, so that a search ends soon.
 static INDEX: [AtomicU16; 2 * NODES] = [const { AtomicU16::new(0) }; 2 * NODES];
@@ -283,12 +280,10 @@ const EMPTY: usize = 0;
 /// A removed entry. Searches continue behind it.
 const GONE: usize = 1;
 
-static PLACES: [Place; LOCKS] = [const {
-    Place {
-        lock: AtomicUsize::new(EMPTY),
-        class: AtomicU16::new(0),
-    }
-}; LOCKS];
+// SAFETY: zero bytes are a valid value of both fields: an empty place.
+unsafe impl Zeroed for Place {}
+
+static PLACES: Mapped<[Place; LOCKS]> = Mapped::new();
 
 fn places(lock: usize) -> impl Iterator<Item = &'static Place> {
     let start = mix(lock);

@@ -10,6 +10,7 @@
 //! An edge that would close a cycle is reported and not added, so the graph has no strong cycle. So
 //! one mistake is not reported again by all that follows from it.
 
+use crate::mapped::Zeroed;
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,16 +48,6 @@ impl Edge {
             next: 0,
         }
     }
-
-    const NONE: Edge = Edge {
-        from: 0,
-        to: 0,
-        from_how: How::EXCLUSIVE,
-        to_how: How::EXCLUSIVE,
-        sites: [Site::NONE; 2],
-        trace: Trace::NONE,
-        next: 0,
-    };
 }
 
 /// The edge's identity in the search.
@@ -131,26 +122,13 @@ unsafe impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Sync
 {
 }
 
-impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, EDGES, KNOWN> {
-    /// An empty graph: all zero bytes.
-    pub(super) const fn new() -> Self {
-        Graph {
-            known: [const { AtomicU32::new(0) }; KNOWN],
-            known_count: AtomicU32::new(0),
-            count: AtomicU32::new(0),
-            full: AtomicU32::new(0),
-            first: UnsafeCell::new([0; NODES]),
-            edges: UnsafeCell::new([Edge::NONE; EDGES]),
-            scratch: UnsafeCell::new(Scratch {
-                reached: [[0; 2]; NODES],
-                by: [[0; 2]; NODES],
-                from: [[0; 2]; NODES],
-                queue: [[0; 2]; NODES],
-                search: 0,
-            }),
-        }
-    }
+// SAFETY: zero bytes are a valid value of each field: an empty graph.
+unsafe impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Zeroed
+    for Graph<NODES, EDGES, KNOWN>
+{
+}
 
+impl<const NODES: usize, const EDGES: usize, const KNOWN: usize> Graph<NODES, EDGES, KNOWN> {
     /// Returns an edge, of those that there is room for.
     fn place(&self, number: usize) -> *mut Edge {
         self.edges.get().cast::<Edge>().wrapping_add(number)

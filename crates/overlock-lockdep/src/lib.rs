@@ -47,6 +47,7 @@ mod gate;
 mod graph;
 #[cfg(feature = "hooks")]
 mod hooks;
+mod mapped;
 mod notice;
 mod out;
 mod report;
@@ -66,6 +67,7 @@ pub use site::{How, Site};
 use class::Origin;
 use gate::Gate;
 use graph::Graph;
+use mapped::Mapped;
 use report::Finding;
 use thread::Held;
 use trace::Trace;
@@ -76,7 +78,7 @@ static GATE: Gate = Gate::new();
 /// Capacity for dependencies, and for what is known of others.
 const EDGES: usize = if cfg!(miri) { 256 } else { 1 << 16 };
 
-static GRAPH: Graph<{ class::NODES }, EDGES, { 4 * EDGES }> = Graph::new();
+static GRAPH: Mapped<Graph<{ class::NODES }, EDGES, { 4 * EDGES }>> = Mapped::new();
 
 /// Returns an edge of a path in the graph.
 fn edge(number: u32) -> graph::Edge {

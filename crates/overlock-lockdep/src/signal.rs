@@ -34,6 +34,7 @@ use super::report::{self, Finding};
 use super::site::How;
 use super::thread::{Held, Thread};
 use super::{GATE, GRAPH};
+use crate::mapped::{Mapped, Zeroed};
 
 struct Usage {
     /// Reasons for [`acquired`] to check the class: [`ASKED`], [`MATTERS`].
@@ -55,14 +56,10 @@ const MATTERS: u8 = 2;
 /// Whether any class was waited for in a handler: else there is nothing to search for.
 static HANDLERS: AtomicBool = AtomicBool::new(false);
 
-static TABLE: [Usage; NODES] = [const {
-    Usage {
-        flags: AtomicU8::new(0),
-        inside: [const { AtomicU64::new(0) }; 2],
-        outside: [const { AtomicU64::new(0) }; 2],
-        matters: AtomicU64::new(0),
-    }
-}; NODES];
+// SAFETY: zero bytes are a valid value of each field.
+unsafe impl Zeroed for Usage {}
+
+static TABLE: Mapped<[Usage; NODES]> = Mapped::new();
 
 fn usage(class: ClassId) -> &'static Usage {
     &TABLE[usize::from(class.index())]

@@ -8,9 +8,12 @@ use std::{mem, ptr};
 use rustix::thread::gettid;
 
 use super::{Held, THREADS, Thread};
+use crate::mapped::{Mapped, Zeroed};
 
-/// All zero bytes, so that only used records take memory.
-static TABLE: [Thread; THREADS] = [const { Thread::INIT }; THREADS];
+// SAFETY: zero bytes are a valid value of each field: a free record.
+unsafe impl Zeroed for Thread {}
+
+static TABLE: Mapped<[Thread; THREADS]> = Mapped::new();
 
 /// One more than the highest record that was ever in use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
