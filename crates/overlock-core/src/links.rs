@@ -6,7 +6,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::node::NodeId;
-use crate::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
+use crate::platform::{self, Atomic, ConstPlatform, Platform, Spin, Zero};
 
 /// Polls of a wait lock before a waiter gives its CPU away: its holder has lost its own.
 const POLLS: u32 = 1000;
@@ -17,7 +17,7 @@ pub const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 /// Gives the CPU away for [`BACKOFF_SLEEP_NS`].
 pub fn backoff_sleep<P: Platform>() {
-    P::backoff_sleep(BACKOFF_SLEEP_NS);
+    platform::backoff_sleep::<P>(BACKOFF_SLEEP_NS);
 }
 
 /// A test-and-set byte. Its waiters back off by sleeping when its holder has lost its CPU.

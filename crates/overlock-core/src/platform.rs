@@ -184,22 +184,6 @@ pub trait Platform: Atomics {
         }
     }
 
-    /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without a
-    /// load of any word. Returns the moment of its end, the last reading of the clock, from which a
-    /// caller may go on to measure.
-    ///
-    /// A delay ends by itself. A loop that waits for other threads calls [`pause`](Self::pause)
-    /// instead: it tells checkers that polling again is in vain before another thread has run.
-    fn delay(nanos: u64) -> Instant {
-        let mut now = Self::now();
-        let end = now.plus_nanos(nanos);
-        while now < end {
-            Self::pause(1);
-            now = Self::now();
-        }
-        now
-    }
-
     /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once if `word` does
     /// not hold `expected`, and where nothing could end the sleep: see [In a kernel](self#halt).
     /// May return spuriously. Orders nothing.
@@ -210,129 +194,9 @@ pub trait Platform: Atomics {
     /// been put to another use: the kick is then a spurious wake-up for a thread that halts there.
     fn kick(word: &Self::U32);
 
-    /// As [`halt`](Self::halt), as a kind of sleeper that kicks can tell from others. Returns false
-    /// if it has certainly not been kicked: the word had changed, the time was over, or a signal
-    /// came.
-    ///
-    /// The default does not tell sleepers apart. It needs a [`kick_at`](Self::kick_at) that wakes
-    /// all threads for [`Kick::Apart`].
-    fn halt_as(sleeper: Sleeper, word: &Self::U32, expected: u32, until: Option<Deadline>) -> bool {
-        let _ = sleeper;
-        Self::halt(word, expected, until);
-        true
-    }
-
-    /// As [`halt`](Self::halt) on `word`, and ends as well if `other` differs from its expected
-    /// value or is kicked. The default polls: it sleeps for a millisecond at most.
-    fn halt_either(word: (&Self::U32, u32), other: (&Self::U32, u32), until: Option<Deadline>) {
-        let soon = Self::now().plus_nanos(1_000_000);
-        if other.0.load(Ordering::Relaxed) == other.1 {
-            let until = Deadline::earlier::<Self>(until, soon);
-            Self::halt(word.0, word.1, Some(until.into()));
-        }
-    }
-
-    /// Wakes threads that halted on the word that lies, or lay, at this address. The caller has
-    /// changed the word before, and may have let go of it: another object may be in its place. So
-    /// this does not access it. A thread that halts there for another reason has a spurious
-    /// wake-up.
-    fn kick_at(word: *const Self::U32, whom: Kick);
-
-    /// Moves the thread that halted on `from`, if one did, to `to`: from then on it sleeps there as
-    /// a [`Sleeper::Waiter`], with the deadline that it has. Returns false if this platform cannot
-    /// do that. The caller has changed `from` before.
-    fn requeue(from: &Self::U32, to: &Self::U32) -> bool {
-        let _ = (from, to);
-        false
-    }
-
-    /// Stores 0 into byte 0 of `word` if that byte is 1, and changes nothing else. Returns whether
-    /// it has stored. Release.
-    ///
-    /// No other thread can come between its load and its store. It is one atomic operation, as the
-    /// default, or a sequence that begins anew if another thread [restarts](Self::restart_releases)
-    /// it. A change of byte 0 by another thread between load and store of such a sequence is lost.
-    #[inline(always)]
-    fn release(word: &Self::U32) -> bool {
-        // A failed exchange costs as much as that of the slow unlock which follows.
-        word.byte0_load(Ordering::Relaxed) == 1
-            && word.byte0_compare_exchange(1, 0, Ordering::Release).is_ok()
-    }
-
-    /// Restarts each [`release`](Self::release) that is between its load and its store. When this
-    /// returns, each of them has stored, visibly to the caller, or loads again. A platform whose
-    /// release is one atomic operation has nothing to do.
-    ///
-    /// Returns false if it could not be done. Then each [halt](Self::halt_as) that begins from now
-    /// on ends by itself after a while, and the caller wakes the threads that began to sleep
-    /// before.
-    fn restart_releases() -> bool {
-        true
-    }
-
-    /// Whether recent [restarts](Self::restart_releases) have been rare enough for another one. A
-    /// hint.
-    fn restart_is_affordable() -> bool {
-        true
-    }
-
-    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two. Cheaper
-    /// to read than [`now`](Self::now).
-    #[inline]
-    fn ticks() -> u64 {
-        Self::now().as_nanos()
-    }
-
-    /// Keeps the CPU for about `nanos` nanoseconds of [`ticks`](Self::ticks), or a little longer,
-    /// without a load of any word: the back-off between two polls.
-    fn spin(nanos: u64) {
-        let start = Self::ticks();
-        while Self::ticks().wrapping_sub(start) < nanos {
-            Self::pause(1);
-        }
-    }
-
-    /// Gives the CPU to another runnable thread, if the caller's time slice is over. Called by a
-    /// thread that spins for a lock, with the present [`ticks`](Self::ticks). Returns whether it
-    /// has yielded. A hint: nobody may rely on it.
-    #[inline(always)]
-    fn yield_slice(now: u64) -> bool {
-        let _ = now;
-        false
-    }
-
-    /// Offers the CPU to the other runnable threads, however much is left of the caller's time
-    /// slice. The default [pauses](Self::pause).
-    fn yield_cpu() {
-        Self::pause(1);
-    }
-
-    /// Gives the CPU away for about `nanos` nanoseconds: a [`halt`](Self::halt) that nobody can
-    /// end.
-    fn backoff_sleep(nanos: u64) {
-        let nobody = Self::U32::new(0);
-        let end = Self::now().plus_nanos(nanos);
-        Self::halt(&nobody, 0, Some(end.into()));
-    }
-
-    /// The cheap half of an asymmetric fence, for the side that runs often. Together with a
-    /// [`heavy_barrier`](Self::heavy_barrier) of another thread it orders as two sequentially
-    /// consistent fences do. Two light barriers order nothing.
-    fn light_barrier();
-
-    /// The expensive half: every other running thread of the process passes a full fence before
-    /// this returns.
-    fn heavy_barrier();
-
     /// The CPU that the caller runs on at this moment, or [`Cpu::UNKNOWN`]. Cheap enough for fast
     /// paths.
     fn cpu() -> Cpu;
-
-    /// The number of the socket (NUMA node) that the caller runs on at this moment. 0 where there
-    /// is one socket, or where the platform does not know: the default.
-    fn socket() -> u32 {
-        0
-    }
 
     /// Whether a thread that last ran on `cpu`, and is not the caller, is known to have lost it.
     /// `false` if nothing is known.
@@ -394,11 +258,152 @@ pub trait Platform: Atomics {
     }
 }
 
+/// A [`Platform`] for locks whose waiters sleep at the address of the lock itself, as at a futex.
+///
+/// Spinlocks, and sleeping locks whose waiters sleep at their queue nodes, do without it. All but
+/// [`kick_at`](Self::kick_at) and the two barriers have a default, which is correct and slower.
+pub trait FutexPlatform: Platform {
+    /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without a
+    /// load of any word. Returns the moment of its end, the last reading of the clock, from which a
+    /// caller may go on to measure.
+    ///
+    /// A delay ends by itself. A loop that waits for other threads calls [`pause`](Platform::pause)
+    /// instead: it tells checkers that polling again is in vain before another thread has run.
+    fn delay(nanos: u64) -> Instant {
+        let mut now = Self::now();
+        let end = now.plus_nanos(nanos);
+        while now < end {
+            Self::pause(1);
+            now = Self::now();
+        }
+        now
+    }
+
+    /// As [`halt`](Platform::halt), as a kind of sleeper that kicks can tell from others. Returns
+    /// false if it has certainly not been kicked: the word had changed, the time was over, or a
+    /// signal came.
+    ///
+    /// The default does not tell sleepers apart. It needs a [`kick_at`](Self::kick_at) that wakes
+    /// all threads for [`Kick::Target`].
+    fn halt_as(class: WakeClass, word: &Self::U32, expected: u32, until: Option<Deadline>) -> bool {
+        let _ = class;
+        Self::halt(word, expected, until);
+        true
+    }
+
+    /// As [`halt`](Platform::halt) on `word`, and ends as well if `other` differs from its expected
+    /// value or is kicked. The default polls: it sleeps for a millisecond at most.
+    fn halt_either(word: (&Self::U32, u32), other: (&Self::U32, u32), until: Option<Deadline>) {
+        let soon = Self::now().plus_nanos(1_000_000);
+        if other.0.load(Ordering::Relaxed) == other.1 {
+            let until = Deadline::earlier::<Self>(until, soon);
+            Self::halt(word.0, word.1, Some(until.into()));
+        }
+    }
+
+    /// Wakes threads that halted on the word that lies, or lay, at this address. The caller has
+    /// changed the word before, and may have let go of it: another object may be in its place. So
+    /// this does not access it. A thread that halts there for another reason has a spurious
+    /// wake-up.
+    fn kick_at(word: *const Self::U32, whom: Kick);
+
+    /// Moves the thread that halted on `from`, if one did, to `to`: from then on it sleeps there as
+    /// a [`WakeClass::Waiter`], with the deadline that it has. Returns false if this platform
+    /// cannot do that. The caller has changed `from` before.
+    fn requeue(from: &Self::U32, to: &Self::U32) -> bool {
+        let _ = (from, to);
+        false
+    }
+
+    /// Stores 0 into byte 0 of `word` if that byte is 1, and changes nothing else. Returns whether
+    /// it has stored. Release.
+    ///
+    /// No other thread can come between its load and its store. It is one atomic operation, as the
+    /// default, or a sequence that begins anew if another thread [restarts](Self::restart_releases)
+    /// it. A change of byte 0 by another thread between load and store of such a sequence is lost.
+    #[inline(always)]
+    fn release(word: &Self::U32) -> bool {
+        // A failed exchange costs as much as that of the slow unlock which follows.
+        word.byte0_load(Ordering::Relaxed) == 1
+            && word.byte0_compare_exchange(1, 0, Ordering::Release).is_ok()
+    }
+
+    /// Restarts each [`release`](Self::release) that is between its load and its store. When this
+    /// returns, each of them has stored, visibly to the caller, or loads again. A platform whose
+    /// release is one atomic operation has nothing to do.
+    ///
+    /// Returns false if it could not be done. Then each [halt](Self::halt_as) that begins from now
+    /// on ends by itself after a while, and the caller wakes the threads that began to sleep
+    /// before.
+    fn restart_releases() -> bool {
+        true
+    }
+
+    /// Whether recent [restarts](Self::restart_releases) have been rare enough for another one. A
+    /// hint.
+    fn restart_is_affordable() -> bool {
+        true
+    }
+
+    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two. Cheaper
+    /// to read than [`now`](Platform::now).
+    #[inline]
+    fn ticks() -> u64 {
+        Self::now().as_nanos()
+    }
+
+    /// Keeps the CPU for about `nanos` nanoseconds of [`ticks`](Self::ticks), or a little longer,
+    /// without a load of any word: the back-off between two polls.
+    fn spin(nanos: u64) {
+        let start = Self::ticks();
+        while Self::ticks().wrapping_sub(start) < nanos {
+            Self::pause(1);
+        }
+    }
+
+    /// Gives the CPU to another runnable thread, if the caller's time slice is over. Called by a
+    /// thread that spins for a lock, with the present [`ticks`](Self::ticks). Returns whether it
+    /// has yielded. A hint: nobody may rely on it.
+    #[inline(always)]
+    fn yield_slice(now: u64) -> bool {
+        let _ = now;
+        false
+    }
+
+    /// Offers the CPU to the other runnable threads, however much is left of the caller's time
+    /// slice. The default [pauses](Platform::pause).
+    fn yield_cpu() {
+        Self::pause(1);
+    }
+
+    /// The cheap half of an asymmetric fence, for the side that runs often. Together with a
+    /// [`heavy_barrier`](Self::heavy_barrier) of another thread it orders as two sequentially
+    /// consistent fences do. Two light barriers order nothing.
+    fn light_barrier();
+
+    /// The expensive half: every other running thread of the process passes a full fence before
+    /// this returns.
+    fn heavy_barrier();
+
+    /// The number of the socket (NUMA node) that the caller runs on at this moment. 0 where there
+    /// is one socket, or where the platform does not know: the default.
+    fn socket() -> u32 {
+        0
+    }
+}
+
 /// Fibonacci hashing, the default of [`Platform::spread`]. Multiplying by 2^64 over the golden
 /// ratio spreads nearby addresses, and the high half of the product depends on all of their bits.
 #[inline(always)]
 pub const fn spread(address: usize) -> u32 {
     ((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
+/// Gives the CPU away for about `nanos` nanoseconds: a [halt](Platform::halt) that nobody can end.
+pub fn backoff_sleep<P: Platform>(nanos: u64) {
+    let nobody = P::U32::new(0);
+    let end = P::now().plus_nanos(nanos);
+    P::halt(&nobody, 0, Some(end.into()));
 }
 
 /// A [`Platform`] whose atomics can be built in a `const`, so that its locks can be statics.
@@ -407,25 +412,26 @@ pub trait ConstPlatform: Platform + ConstAtomics {}
 
 impl<P: Platform + ConstAtomics> ConstPlatform for P {}
 
-/// The threads that [`Platform::kick_at`] wakes.
+/// The sleepers that [`FutexPlatform::kick_at`] wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kick {
-    /// One thread, if any, that halted, or halted [as](Platform::halt_as) a [`Sleeper::Waiter`].
+    /// One thread, if any, that halted, or halted [as](FutexPlatform::halt_as) a
+    /// [`WakeClass::Waiter`].
     One,
-    /// All but those that halted as [`Sleeper::Apart`].
+    /// All but those of [`WakeClass::Target`].
     All,
-    /// All that halted as [`Sleeper::Apart`]. All that sleep, if the platform does not tell the
-    /// kinds apart.
-    Apart,
+    /// All of [`WakeClass::Target`]. All that sleep, if the platform does not tell the classes
+    /// apart.
+    Target,
 }
 
-/// The kind of sleeper that a thread [halts as](Platform::halt_as).
+/// The class of a sleeper that kicks can tell from others: see [`FutexPlatform::halt_as`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sleeper {
+pub enum WakeClass {
     /// Woken by [`Kick::One`] and [`Kick::All`].
     Waiter,
-    /// Woken by [`Kick::Apart`], and not with the others.
-    Apart,
+    /// The target of a handoff. Woken by [`Kick::Target`], and not with the others.
+    Target,
 }
 
 /// How long [`Platform::wait_until`] may spin.

@@ -23,7 +23,7 @@ use std::vec::Vec;
 
 use crate::diagram::{Diagram, Transition};
 use crate::platform::{
-    self, Atomic, Atomics, Cpu, Deadline, Instant, Kick, Platform, Sleeper, Spin,
+    self, Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Platform, Spin, WakeClass,
 };
 use crate::tables::{Storage, Tables};
 
@@ -188,41 +188,8 @@ impl Platform for Toy {
         step(Point::Wait);
     }
 
-    // One step, as a delay: Miri would take minutes for a step each nanosecond.
-    fn spin(nanos: u64) {
-        Self::delay(nanos);
-    }
-
-    fn delay(nanos: u64) -> Instant {
-        CLOCK.set(CLOCK.get() + nanos);
-        step(Point::Wait);
-        Self::now()
-    }
-
     fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
-        Self::halt_as(Sleeper::Waiter, word, expected, until);
-    }
-
-    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
-        step(Point::Halt);
-        if word.load(Ordering::Relaxed) != expected {
-            return false;
-        }
-        HALTS.set(HALTS.get() + 1);
-        if stage::slept(word, sleeper) {
-            return true;
-        }
-        // Asleep: another thread's step may still kick.
-        while step(Point::Wait) {
-            if word.load(Ordering::Relaxed) != expected {
-                return true;
-            }
-        }
-        match until {
-            Some(end) => CLOCK.set(end.instant::<Toy>().as_nanos().max(CLOCK.get())),
-            None => panic!("lost wake-up: no step will kick {word:?}"),
-        }
-        false
+        Self::halt_as(WakeClass::Waiter, word, expected, until);
     }
 
     fn kick(word: &AtomicU32) {
@@ -231,35 +198,8 @@ impl Platform for Toy {
         stage::kicked(word);
     }
 
-    fn kick_at(word: *const AtomicU32, whom: Kick) {
-        KICKS.set(KICKS.get() + 1);
-        step(Point::Kick);
-        stage::kicked_at(word, whom);
-    }
-
-    fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
-        step(Point::Kick);
-        stage::requeued(from, to)
-    }
-
-    fn yield_slice(_now: u64) -> bool {
-        YIELD.take().map(|meanwhile| meanwhile()).is_some()
-    }
-
-    fn light_barrier() {
-        step(Point::Light);
-    }
-
-    fn heavy_barrier() {
-        step(Point::Heavy);
-    }
-
     fn cpu() -> Cpu {
         Cpu(CPU.get().unwrap_or(THREAD.get() as u32))
-    }
-
-    fn socket() -> u32 {
-        Self::cpu().0 % 2
     }
 
     fn preempted(cpu: Cpu) -> bool {
@@ -299,5 +239,67 @@ impl Platform for Toy {
                 transitions.push(transition);
             }
         });
+    }
+}
+
+impl FutexPlatform for Toy {
+    // One step, as a delay: Miri would take minutes for a step each nanosecond.
+    fn spin(nanos: u64) {
+        Self::delay(nanos);
+    }
+
+    fn delay(nanos: u64) -> Instant {
+        CLOCK.set(CLOCK.get() + nanos);
+        step(Point::Wait);
+        Self::now()
+    }
+
+    fn halt_as(class: WakeClass, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        step(Point::Halt);
+        if word.load(Ordering::Relaxed) != expected {
+            return false;
+        }
+        HALTS.set(HALTS.get() + 1);
+        if stage::slept(word, class) {
+            return true;
+        }
+        // Asleep: another thread's step may still kick.
+        while step(Point::Wait) {
+            if word.load(Ordering::Relaxed) != expected {
+                return true;
+            }
+        }
+        match until {
+            Some(end) => CLOCK.set(end.instant::<Toy>().as_nanos().max(CLOCK.get())),
+            None => panic!("lost wake-up: no step will kick {word:?}"),
+        }
+        false
+    }
+
+    fn kick_at(word: *const AtomicU32, whom: Kick) {
+        KICKS.set(KICKS.get() + 1);
+        step(Point::Kick);
+        stage::kicked_at(word, whom);
+    }
+
+    fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
+        step(Point::Kick);
+        stage::requeued(from, to)
+    }
+
+    fn yield_slice(_now: u64) -> bool {
+        YIELD.take().map(|meanwhile| meanwhile()).is_some()
+    }
+
+    fn light_barrier() {
+        step(Point::Light);
+    }
+
+    fn heavy_barrier() {
+        step(Point::Heavy);
+    }
+
+    fn socket() -> u32 {
+        Self::cpu().0 % 2
     }
 }

@@ -35,9 +35,9 @@ use std::sync::atomic::{
 };
 
 use overlock_core::node::MAX_SLOTS;
-use overlock_core::platform::{Kick, Sleeper};
+use overlock_core::platform::{Kick, WakeClass};
 use overlock_core::tables::{Storage, Tables};
-use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform};
+use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 
 /// For the other crates of overlock. May change at any time.
 #[doc(hidden)]
@@ -72,11 +72,63 @@ impl Atomics for Linux {
 
 impl Platform for Linux {
     fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
-        futex::wait(word, expected, until, Sleeper::Waiter);
+        futex::wait(word, expected, until, WakeClass::Waiter);
     }
 
-    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
-        let woken = futex::wait(word, expected, until, sleeper);
+    fn kick(word: &AtomicU32) {
+        futex::wake(word, Kick::One);
+    }
+
+    #[inline(always)]
+    fn cpu() -> Cpu {
+        rseq::cpu()
+    }
+
+    /// If a thread last ran on the CPU that the caller runs on, it has lost it to the caller.
+    #[inline]
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && cpu == rseq::cpu()
+    }
+
+    #[inline]
+    fn now() -> Instant {
+        clock::now()
+    }
+
+    fn wall_clock() -> u64 {
+        clock::wall()
+    }
+
+    #[inline]
+    fn parallelism() -> u32 {
+        quota::known()
+    }
+
+    #[inline(always)]
+    fn tables() -> Tables<Linux> {
+        // Miri tracks every byte that a borrow covers: here that is once.
+        #[cfg(miri)]
+        static TABLES: Tables<Linux> = Tables::new(&STORAGE);
+        #[cfg(miri)]
+        return TABLES;
+        #[cfg(not(miri))]
+        Tables::new(&STORAGE)
+    }
+
+    #[inline]
+    fn slots_in_use() -> usize {
+        slot::in_use()
+    }
+
+    #[inline]
+    fn slot() -> Option<usize> {
+        slot::current()
+    }
+}
+
+impl FutexPlatform for Linux {
+    fn halt_as(class: WakeClass, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        let woken = futex::wait(word, expected, until, class);
         time_slice::begin();
         woken
     }
@@ -89,10 +141,6 @@ impl Platform for Linux {
                 Self::halt(word.0, word.1, Some(until.into()));
             }
         }
-    }
-
-    fn kick(word: &AtomicU32) {
-        futex::wake(word, Kick::One);
     }
 
     fn kick_at(word: *const AtomicU32, whom: Kick) {
@@ -146,51 +194,5 @@ impl Platform for Linux {
 
     fn heavy_barrier() {
         barrier::heavy();
-    }
-
-    #[inline(always)]
-    fn cpu() -> Cpu {
-        rseq::cpu()
-    }
-
-    /// If a thread last ran on the CPU that the caller runs on, it has lost it to the caller.
-    #[inline]
-    fn preempted(cpu: Cpu) -> bool {
-        cpu != Cpu::UNKNOWN && cpu == rseq::cpu()
-    }
-
-    #[inline]
-    fn now() -> Instant {
-        clock::now()
-    }
-
-    fn wall_clock() -> u64 {
-        clock::wall()
-    }
-
-    #[inline]
-    fn parallelism() -> u32 {
-        quota::known()
-    }
-
-    #[inline(always)]
-    fn tables() -> Tables<Linux> {
-        // Miri tracks every byte that a borrow covers: here that is once.
-        #[cfg(miri)]
-        static TABLES: Tables<Linux> = Tables::new(&STORAGE);
-        #[cfg(miri)]
-        return TABLES;
-        #[cfg(not(miri))]
-        Tables::new(&STORAGE)
-    }
-
-    #[inline]
-    fn slots_in_use() -> usize {
-        slot::in_use()
-    }
-
-    #[inline]
-    fn slot() -> Option<usize> {
-        slot::current()
     }
 }

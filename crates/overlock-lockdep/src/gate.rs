@@ -55,7 +55,7 @@ impl Gate {
             if now >= *end.get_or_insert_with(|| now.plus(limit)) {
                 return None;
             }
-            Linux::backoff_sleep(BACKOFF_SLEEP_NS);
+            overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
         }
     }
 

@@ -7,7 +7,6 @@ use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU8};
 
-use overlock_core::Platform;
 use rustix::fs::{Mode, OFlags};
 
 use super::symbol;
@@ -118,7 +117,7 @@ impl Out {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) if self.is_readers && self.timeout > 0 => {
                     self.timeout -= 1;
-                    Linux::backoff_sleep(1_000_000);
+                    overlock_core::platform::backoff_sleep::<Linux>(1_000_000);
                 }
                 Err(_) => break, // nowhere to report it
             }

@@ -159,7 +159,7 @@ pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut PthreadBarrier) -
     barrier.update();
     // IA: acquire, pairs with IR.
     while barrier.inside.load(Acquire) != 0 {
-        Linux::backoff_sleep(BACKOFF_SLEEP_NS);
+        overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
     }
     0
 }

@@ -134,7 +134,7 @@ impl Entry {
             if self.sleeps.load(SeqCst) != sleeps {
                 return;
             }
-            Linux::backoff_sleep(BACKOFF_SLEEP_NS);
+            overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
         }
     }
 }

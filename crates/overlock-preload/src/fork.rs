@@ -62,7 +62,7 @@ fn update_slowly(of: &AtomicU32, forget: impl FnOnce()) {
     loop {
         let limit = Spin::Polls(POLLS);
         let Ok(seen) = Linux::wait_until(of, Acquire, limit, |seen: u32| seen != UPDATING) else {
-            Linux::backoff_sleep(BACKOFF_SLEEP_NS);
+            overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
             continue;
         };
         if seen == now {

@@ -73,7 +73,7 @@ fn take_slow(lock: &SpinLock, site: Site) {
         // Relaxed: the attempt that follows acquires.
         let seen = Linux::wait_until(lock, Relaxed, limit, |word: u32| word == free());
         if seen.is_err() {
-            Linux::backoff_sleep(sleep_ns);
+            overlock_core::platform::backoff_sleep::<Linux>(sleep_ns);
             sleep_ns = (sleep_ns * 2).min(BACKOFF_SLEEP_NS.1);
         }
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use common::Pair;
 use overlock::Linux;
 use overlock::sleep::RawLock;
-use overlock_core::Platform;
+use overlock_core::{FutexPlatform, Platform};
 use until::{Until, until_of};
 use watch::ThreadState;
 

@@ -29,7 +29,8 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
 use overlock_core::platform::{
-    Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Sleeper, Spin,
+    Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Platform, Spin,
+    WakeClass,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
@@ -310,28 +311,60 @@ impl Platform for Explorer {
         step::pause();
     }
 
+    #[track_caller]
+    fn halt(word: &Word<u32>, expected: u32, until: Option<Deadline>) {
+        step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
+        let until = until.map(|end| end.instant::<Self>().as_nanos());
+        step::halt(word.at, expected.into(), until, WakeClass::Waiter);
+    }
+
+    #[track_caller]
+    fn kick(word: &Word<u32>) {
+        step::kick(word.at);
+    }
+
+    fn cpu() -> Cpu {
+        Cpu(step::me() as u32 % 2)
+    }
+
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && step::chance()
+    }
+
+    fn now() -> Instant {
+        Instant::from_nanos(step::now())
+    }
+
+    fn parallelism() -> u32 {
+        step::rules().parallelism
+    }
+
+    fn tables() -> overlock_core::tables::Tables<Self> {
+        tables().view()
+    }
+
+    fn slot() -> Option<usize> {
+        let me = step::me();
+        (me < step::rules().slots).then_some(me)
+    }
+
+    fn transition(transition: Transition) {
+        coverage::took(transition);
+        heir::took(transition, step::me());
+    }
+}
+
+impl FutexPlatform for Explorer {
     /// Takes no time: what happens meanwhile may happen at the next poll as well.
     fn delay(_nanos: u64) -> Instant {
         Instant::from_nanos(step::time())
     }
 
     #[track_caller]
-    fn halt(word: &Word<u32>, expected: u32, until: Option<Deadline>) {
+    fn halt_as(class: WakeClass, word: &Word<u32>, expected: u32, until: Option<Deadline>) -> bool {
         step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
         let until = until.map(|end| end.instant::<Self>().as_nanos());
-        step::halt(word.at, expected.into(), until, Sleeper::Waiter);
-    }
-
-    #[track_caller]
-    fn halt_as(sleeper: Sleeper, word: &Word<u32>, expected: u32, until: Option<Deadline>) -> bool {
-        step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
-        let until = until.map(|end| end.instant::<Self>().as_nanos());
-        step::halt(word.at, expected.into(), until, sleeper)
-    }
-
-    #[track_caller]
-    fn kick(word: &Word<u32>) {
-        step::kick(word.at);
+        step::halt(word.at, expected.into(), until, class)
     }
 
     #[track_caller]
@@ -342,8 +375,8 @@ impl Platform for Explorer {
         };
         match whom {
             Kick::One => step::kick(at),
-            Kick::All => step::kick_all(at, Sleeper::Waiter),
-            Kick::Apart => step::kick_all(at, Sleeper::Apart),
+            Kick::All => step::kick_all(at, WakeClass::Waiter),
+            Kick::Target => step::kick_all(at, WakeClass::Target),
         }
     }
 
@@ -386,38 +419,8 @@ impl Platform for Explorer {
         step::heavy_barrier();
     }
 
-    fn cpu() -> Cpu {
-        Cpu(step::me() as u32 % 2)
-    }
-
     fn socket() -> u32 {
         Self::cpu().0
-    }
-
-    fn preempted(cpu: Cpu) -> bool {
-        cpu != Cpu::UNKNOWN && step::chance()
-    }
-
-    fn now() -> Instant {
-        Instant::from_nanos(step::now())
-    }
-
-    fn parallelism() -> u32 {
-        step::rules().parallelism
-    }
-
-    fn tables() -> overlock_core::tables::Tables<Self> {
-        tables().view()
-    }
-
-    fn slot() -> Option<usize> {
-        let me = step::me();
-        (me < step::rules().slots).then_some(me)
-    }
-
-    fn transition(transition: Transition) {
-        coverage::took(transition);
-        heir::took(transition, step::me());
     }
 }
 

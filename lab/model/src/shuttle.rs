@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
 use overlock_core::platform::{
-    Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Platform, Spin,
+    Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Platform, Spin,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
@@ -24,7 +24,7 @@ use crate::pi::{self, Kernel, Sleepers};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
-use crate::wrap::{lanes, pi_of_run, platform_of_run, words};
+use crate::wrap::{futexes_of_run, lanes, pi_of_run, platform_of_run, words};
 use crate::{arena, coverage};
 
 /// The platform of shuttle.
@@ -168,6 +168,14 @@ impl Platform for Shuttle {
         with(|run| run.sleepers.retain(|sleeper| sleeper.task != task));
     }
 
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && chance(8)
+    }
+}
+
+impl FutexPlatform for Shuttle {
+    futexes_of_run!();
+
     fn kick_at(word: *const Word<AtomicU32>, whom: Kick) {
         thread::yield_now();
         loop {
@@ -201,10 +209,6 @@ impl Platform for Shuttle {
 
     fn heavy_barrier() {
         thread::yield_now();
-    }
-
-    fn preempted(cpu: Cpu) -> bool {
-        cpu != Cpu::UNKNOWN && chance(8)
     }
 }
 

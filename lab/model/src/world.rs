@@ -1,10 +1,11 @@
 //! A checker's world for scenarios, beyond the platform: threads, and data to guard.
 
+use overlock_core::FutexPlatform;
 use overlock_core::sleep::rt_mutex::PiPlatform;
 use overlock_family::FamilyPlatform;
 
 /// A checker's world.
-pub trait World: FamilyPlatform + PiPlatform {
+pub trait World: FamilyPlatform + FutexPlatform + PiPlatform {
     /// Its name in tables and options.
     const NAME: &'static str;
     /// Data whose every access it can judge.

@@ -78,21 +78,12 @@ macro_rules! platform_of_run {
             thread::yield_now();
         }
 
-        /// Takes no time: what happens meanwhile may happen at the next poll as well.
-        fn delay(_nanos: u64) -> Instant {
-            with(|run| Instant::from_nanos(run.now))
-        }
-
         fn kick(word: &Word<AtomicU32>) {
             Self::kick_at(word, Kick::One);
         }
 
         fn cpu() -> Cpu {
             Cpu(me() as u32 % 2)
-        }
-
-        fn socket() -> u32 {
-            Self::cpu().0
         }
 
         fn now() -> Instant {
@@ -117,6 +108,20 @@ macro_rules! platform_of_run {
 
         fn transition(transition: Transition) {
             coverage::took(transition);
+        }
+    };
+}
+
+/// The same for `FutexPlatform`.
+macro_rules! futexes_of_run {
+    () => {
+        /// Takes no time: what happens meanwhile may happen at the next poll as well.
+        fn delay(_nanos: u64) -> Instant {
+            with(|run| Instant::from_nanos(run.now))
+        }
+
+        fn socket() -> u32 {
+            Self::cpu().0
         }
     };
 }
@@ -163,4 +168,4 @@ macro_rules! pi_of_run {
     };
 }
 
-pub(crate) use {lanes, pi_of_run, platform_of_run, words};
+pub(crate) use {futexes_of_run, lanes, pi_of_run, platform_of_run, words};

@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, Node as Nodes};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
@@ -51,7 +51,7 @@ pub struct Cna<P: Platform> {
     queue: Queue<P>,
 }
 
-impl<P: Platform> Cna<P> {
+impl<P: FutexPlatform> Cna<P> {
     /// Hands off, or frees the lock.
     #[inline]
     fn leave(&self, guard: &NodeGuard<P>) {
@@ -87,13 +87,13 @@ impl<P: Platform> Cna<P> {
 
 /// Writes the waiter's socket and its random number into its node.
 #[inline]
-fn prepare<P: Platform>(guard: &NodeGuard<P>) {
+fn prepare<P: FutexPlatform>(guard: &NodeGuard<P>) {
     random::draw::<P>(&guard.node().info, name(guard), P::socket());
 }
 
 /// The first waiter of the caller's socket in the main queue, which begins with `next`. Moves those
 /// before it to the secondary queue, which begins with `first`; returns its first node too.
-fn local<P: Platform>(next: u32, first: u32) -> Option<(u32, u32)> {
+fn local<P: FutexPlatform>(next: u32, first: u32) -> Option<(u32, u32)> {
     let socket = low(P::socket());
     let mut last_remote = NONE;
     let mut seen = next;
@@ -122,7 +122,7 @@ fn local<P: Platform>(next: u32, first: u32) -> Option<(u32, u32)> {
 
 /// Makes a waiter the owner, with the first of the secondary queue or OWNER.
 #[inline]
-fn hand_off<P: Platform>(next: u32, first: u32) {
+fn hand_off<P: FutexPlatform>(next: u32, first: u32) {
     // H: release, pairs with the load in `lock`.
     node::<P>(next).wait.store(first, Release);
 }
@@ -138,7 +138,7 @@ impl<P: Platform> HasFacts for Cna<P> {
 // SAFETY: a thread owns the lock after it has entered an empty queue, by an exchange of the tail
 // that only one can win. Else it owns the lock after the last owner's handoff to it. An owner hands
 // off to one thread at most.
-unsafe impl<P: Platform> RawLock for Cna<P> {
+unsafe impl<P: FutexPlatform> RawLock for Cna<P> {
     type Token = Token<P>;
 
     const NAME: &'static str = "model:cna";

@@ -17,7 +17,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts, Node};
-use overlock_core::platform::{Atomic, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Platform};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::word::Word;
@@ -33,7 +33,7 @@ pub struct Glibc<P: Platform> {
     users: P::U32,
 }
 
-impl<P: Platform> Glibc<P> {
+impl<P: FutexPlatform> Glibc<P> {
     #[cold]
     fn lock_slow(&self) {
         // A waiter that finds the word contended sleeps first: others do.
@@ -63,7 +63,7 @@ impl<P: Platform> HasFacts for Glibc<P> {
 }
 
 // SAFETY: as for `RustStd`.
-unsafe impl<P: Platform> RawLock for Glibc<P> {
+unsafe impl<P: FutexPlatform> RawLock for Glibc<P> {
     type Token = ();
 
     const NAME: &'static str = "model:glibc";

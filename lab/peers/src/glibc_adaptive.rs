@@ -11,7 +11,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Atomic, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Platform};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::Glibc;
@@ -27,7 +27,7 @@ pub struct GlibcAdaptive<P: Platform> {
     spins: P::U32,
 }
 
-impl<P: Platform> GlibcAdaptive<P> {
+impl<P: FutexPlatform> GlibcAdaptive<P> {
     #[cold]
     fn lock_slow(&self) {
         let average = self.spins.load(Relaxed) as i32;
@@ -57,7 +57,7 @@ impl<P: Platform> HasFacts for GlibcAdaptive<P> {
 }
 
 // SAFETY: it is the mutex inside.
-unsafe impl<P: Platform> RawLock for GlibcAdaptive<P> {
+unsafe impl<P: FutexPlatform> RawLock for GlibcAdaptive<P> {
     type Token = ();
 
     const NAME: &'static str = "model:glibc-adaptive";

@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, Node as Nodes};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
@@ -61,7 +61,7 @@ pub struct Malthusian<P: Platform> {
     eldest: P::U32,
 }
 
-impl<P: Platform> Malthusian<P> {
+impl<P: FutexPlatform> Malthusian<P> {
     /// Waits for a handoff.
     #[cold]
     fn wait(wait: &P::U32) {
@@ -156,13 +156,13 @@ impl<P: Platform> Malthusian<P> {
 
 /// Writes the waiter's random number into its node.
 #[inline]
-fn prepare<P: Platform>(guard: &NodeGuard<P>) {
+fn prepare<P: FutexPlatform>(guard: &NodeGuard<P>) {
     random::draw::<P>(&guard.node().info, name(guard), NONE);
 }
 
 /// Makes a waiter the owner.
 #[inline]
-fn hand_off<P: Platform>(next: u32) {
+fn hand_off<P: FutexPlatform>(next: u32) {
     let wait = &node::<P>(next).wait;
     // H: release, pairs with the loads in `wait`.
     if wait.swap(OWNER, Release) == PARKED {
@@ -182,7 +182,7 @@ impl<P: Platform> HasFacts for Malthusian<P> {
 // SAFETY: a thread owns the lock after it has entered an empty queue, by an exchange of the tail
 // that only one can win. Else it owns the lock after the last owner's handoff to it. An owner hands
 // off to one thread at most.
-unsafe impl<P: Platform> RawLock for Malthusian<P> {
+unsafe impl<P: FutexPlatform> RawLock for Malthusian<P> {
     type Token = Token<P>;
 
     const NAME: &'static str = "model:malthusian";

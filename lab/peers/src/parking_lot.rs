@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, Node};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, Kick, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform};
 use overlock_core::raw::{CreateError, RawLock};
 
 use bucket::{Bucket, Rounds, WAITS};
@@ -61,7 +61,7 @@ pub struct ParkingLot<P: Platform> {
     queue: Box<Bucket<P>>,
 }
 
-impl<P: Platform> ParkingLot<P> {
+impl<P: FutexPlatform> ParkingLot<P> {
     /// Sets L if it is not set in `seen`. L: acquire, pairs with U.
     fn take(&self, seen: u8) -> bool {
         self.byte
@@ -100,7 +100,7 @@ impl<P: Platform> ParkingLot<P> {
     /// the caller.
     fn park(&self) -> bool {
         let Some(guard) = NodeGuard::<P>::new() else {
-            P::backoff_sleep(BACKOFF_NS);
+            overlock_core::platform::backoff_sleep::<P>(BACKOFF_NS);
             return false;
         };
         let joined = self.queue.guarded(|| {
@@ -157,7 +157,7 @@ impl<P: Platform> HasFacts for ParkingLot<P> {
 
 // SAFETY: a thread owns the lock after an exchange that set L, which only one can win, or after a
 // handoff to it, which leaves L set. Only the owner's unlock clears L or hands off.
-unsafe impl<P: Platform> RawLock for ParkingLot<P> {
+unsafe impl<P: FutexPlatform> RawLock for ParkingLot<P> {
     type Token = ();
 
     const NAME: &'static str = "model:parking_lot";

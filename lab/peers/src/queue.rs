@@ -17,7 +17,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use overlock_core::node::{Node, NodeGuard, NodeId};
-use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
 
 /// No node.
 pub const NONE: u32 = 0;
@@ -44,7 +44,7 @@ pub struct Queue<P: Platform> {
 pub struct Token<P: Platform>(pub Option<NodeGuard<P>>);
 
 /// The name of a guard's node.
-pub fn name<P: Platform>(guard: &NodeGuard<P>) -> u32 {
+pub fn name<P: FutexPlatform>(guard: &NodeGuard<P>) -> u32 {
     u32::from(guard.id().bits())
 }
 
@@ -53,13 +53,13 @@ pub fn name<P: Platform>(guard: &NodeGuard<P>) -> u32 {
 /// # Panics
 ///
 /// If there is none: a queue names nodes that wait.
-pub fn node<P: Platform>(name: u32) -> &'static Node<P> {
+pub fn node<P: FutexPlatform>(name: u32) -> &'static Node<P> {
     NodeId::from_bits(name as u16)
         .expect("a queue names nodes")
         .node::<P>()
 }
 
-impl<P: Platform> Queue<P> {
+impl<P: FutexPlatform> Queue<P> {
     pub fn new() -> Self {
         Queue {
             tail: P::U32::new(NONE),

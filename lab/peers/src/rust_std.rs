@@ -21,7 +21,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Platform, Spin};
+use overlock_core::platform::{FutexPlatform, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::word::{CONTENDED, FREE, OWNED, Word};
@@ -35,7 +35,7 @@ pub struct RustStd<P: Platform> {
     word: Word<P>,
 }
 
-impl<P: Platform> RustStd<P> {
+impl<P: FutexPlatform> RustStd<P> {
     /// Polls until the word is not `OWNED`, for a while. Returns its last value.
     fn poll(&self) -> u32 {
         let polls = Spin::Polls(POLLS);
@@ -70,7 +70,7 @@ impl<P: Platform> HasFacts for RustStd<P> {
 
 // SAFETY: a thread owns the lock after an exchange of the word from free to another value, which
 // only one can win. Only the owner's unlock makes it free.
-unsafe impl<P: Platform> RawLock for RustStd<P> {
+unsafe impl<P: FutexPlatform> RawLock for RustStd<P> {
     type Token = ();
 
     const NAME: &'static str = "model:std";

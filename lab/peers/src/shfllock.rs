@@ -44,7 +44,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, Node as Nodes};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::queue::{NONE, name, node};
@@ -67,7 +67,7 @@ pub struct ShflLock<P: Platform> {
     no_stealing: P::U8,
 }
 
-impl<P: Platform> ShflLock<P> {
+impl<P: FutexPlatform> ShflLock<P> {
     #[inline]
     fn take(&self) -> bool {
         // L: acquire.
@@ -153,7 +153,7 @@ fn patience(shuffles: bool) -> Spin {
 }
 
 /// Waits for READY. Returns whether the waiter has the role then.
-fn wait_to_be_first<P: Platform>(guard: &NodeGuard<P>) -> bool {
+fn wait_to_be_first<P: FutexPlatform>(guard: &NodeGuard<P>) -> bool {
     let wait = &guard.node().wait;
     let mut awaited = READY | SHUFFLER;
     let mut shuffles = false;
@@ -178,7 +178,7 @@ fn wait_to_be_first<P: Platform>(guard: &NodeGuard<P>) -> bool {
 
 /// The work of the shuffler, until the end of the queue or until it is `over`, for one waiter at
 /// least. Returns whether the caller keeps the role.
-fn shuffle<P: Platform>(guard: &NodeGuard<P>, over: impl Fn() -> bool) -> bool {
+fn shuffle<P: FutexPlatform>(guard: &NodeGuard<P>, over: impl Fn() -> bool) -> bool {
     let me = name(guard);
     let socket = guard.node().info.load(Relaxed);
     let mut number = guard.node().state.load(Relaxed);
@@ -238,7 +238,7 @@ impl<P: Platform> HasFacts for ShflLock<P> {
 
 // SAFETY: a thread owns the lock after an exchange of `locked` from 0 to 1, which only one can win.
 // Only the owner's unlock makes it 0.
-unsafe impl<P: Platform> RawLock for ShflLock<P> {
+unsafe impl<P: FutexPlatform> RawLock for ShflLock<P> {
     type Token = ();
 
     const NAME: &'static str = "model:shfllock";

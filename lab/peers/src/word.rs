@@ -6,7 +6,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, Kick, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform};
 
 /// Nobody owns the lock.
 pub const FREE: u32 = 0;
@@ -19,7 +19,7 @@ pub const CONTENDED: u32 = 2;
 #[derive(Debug)]
 pub struct Word<P: Platform>(pub P::U32);
 
-impl<P: Platform> Word<P> {
+impl<P: FutexPlatform> Word<P> {
     pub fn new() -> Self {
         Word(P::U32::new(FREE))
     }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
-use overlock_core::platform::{Atomic, Kick, Sleeper};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, WakeClass};
 use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 use overlock_family::FamilyPlatform;
@@ -30,7 +30,7 @@ impl Atomics for Sim {
     type Usize = Usize;
 }
 
-/// Set in the address at which a [`Sleeper::Apart`] sleeps. Words are aligned to 4.
+/// Set in the address at which a [`WakeClass::Target`] sleeps. Words are aligned to 4.
 const APART: usize = 1;
 
 impl Platform for Sim {
@@ -88,55 +88,16 @@ impl Platform for Sim {
         engine::pause(turns);
     }
 
-    fn spin(nanos: u64) {
-        engine::spin_for(nanos);
-    }
-
-    fn delay(nanos: u64) -> Instant {
-        engine::delay(Time::ns(nanos));
-        Self::now()
-    }
-
     fn halt(word: &U32, expected: u32, until: Option<Deadline>) {
         engine::halt(word.address(), until.map(time), || word.peek() == expected);
-    }
-
-    fn halt_as(sleeper: Sleeper, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
-        let address = match sleeper {
-            Sleeper::Waiter => word.address(),
-            Sleeper::Apart => word.address() | APART,
-        };
-        engine::halt(address, until.map(time), || word.peek() == expected)
     }
 
     fn kick(word: &U32) {
         engine::kick(word.address());
     }
 
-    fn kick_at(word: *const U32, whom: Kick) {
-        match whom {
-            Kick::One => engine::kick(word.addr()),
-            Kick::All => engine::kick_all(word.addr()),
-            Kick::Apart => engine::kick_all(word.addr() | APART),
-        }
-    }
-
-    fn light_barrier() {}
-
-    fn heavy_barrier() {
-        engine::heavy_barrier();
-    }
-
     fn cpu() -> Cpu {
         engine::cpu().map_or(Cpu::UNKNOWN, |cpu| Cpu(cpu as u32))
-    }
-
-    fn socket() -> u32 {
-        engine::socket()
-    }
-
-    fn yield_cpu() {
-        engine::rest();
     }
 
     fn preempted(cpu: Cpu) -> bool {
@@ -174,6 +135,47 @@ impl Platform for Sim {
 
     fn transition(transition: Transition) {
         engine::transition(transition);
+    }
+}
+
+impl FutexPlatform for Sim {
+    fn spin(nanos: u64) {
+        engine::spin_for(nanos);
+    }
+
+    fn delay(nanos: u64) -> Instant {
+        engine::delay(Time::ns(nanos));
+        Self::now()
+    }
+
+    fn halt_as(class: WakeClass, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
+        let address = match class {
+            WakeClass::Waiter => word.address(),
+            WakeClass::Target => word.address() | APART,
+        };
+        engine::halt(address, until.map(time), || word.peek() == expected)
+    }
+
+    fn kick_at(word: *const U32, whom: Kick) {
+        match whom {
+            Kick::One => engine::kick(word.addr()),
+            Kick::All => engine::kick_all(word.addr()),
+            Kick::Target => engine::kick_all(word.addr() | APART),
+        }
+    }
+
+    fn light_barrier() {}
+
+    fn heavy_barrier() {
+        engine::heavy_barrier();
+    }
+
+    fn socket() -> u32 {
+        engine::socket()
+    }
+
+    fn yield_cpu() {
+        engine::rest();
     }
 }
 

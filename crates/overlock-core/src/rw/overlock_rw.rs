@@ -130,7 +130,7 @@ mod wait;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::platform::{Atomic, ConstPlatform, Deadline, Kick, Platform, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Kick, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawDowngradeRwLock, RawLock, RawRwLock, RawTimedRwLock};
 use crate::sleep::Overlock;
 
@@ -203,7 +203,7 @@ impl<P: ConstPlatform> ConstLock for OverlockRw<P> {
     const INIT: Self = Self::new();
 }
 
-impl<P: Platform> OverlockRw<P> {
+impl<P: FutexPlatform> OverlockRw<P> {
     /// Acquires for reading if no writer is inside or waits. The fast path.
     #[inline]
     pub fn enter(&self) -> bool {
@@ -371,7 +371,7 @@ fn is_awaited(before: u32) -> bool {
 /// Kicks after a reader has left, if a sleeper waits for that.
 #[cold]
 #[inline(never)] // as above
-fn kick_after_reader<P: Platform>(word: *const P::U32, before: u32) {
+fn kick_after_reader<P: FutexPlatform>(word: *const P::U32, before: u32) {
     if is_awaited(before) {
         Step::LeaveKicks.taken::<P>();
         kick_all::<P>(word);
@@ -379,7 +379,7 @@ fn kick_after_reader<P: Platform>(word: *const P::U32, before: u32) {
 }
 
 /// Wakes all that sleep on the word.
-fn kick_all<P: Platform>(word: *const P::U32) {
+fn kick_all<P: FutexPlatform>(word: *const P::U32) {
     P::kick_at(word, Kick::All);
 }
 
@@ -392,7 +392,7 @@ fn counted(result: Result<(), Refused>) {
 }
 
 // SAFETY: I1, by the orderings above.
-unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
+unsafe impl<P: FutexPlatform> RawRwLock for OverlockRw<P> {
     type Read = ();
     type Write = ();
 
@@ -461,7 +461,7 @@ unsafe impl<P: Platform> RawRwLock for OverlockRw<P> {
 }
 
 // SAFETY: as above; a thread that gives up has not entered, or has left.
-unsafe impl<P: Platform> RawTimedRwLock for OverlockRw<P> {
+unsafe impl<P: FutexPlatform> RawTimedRwLock for OverlockRw<P> {
     fn read_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
         let result = self.read_passing(Passing::Never, Some(deadline.into()));
         (result != Err(Refused::Late)).then(|| counted(result))
@@ -473,7 +473,7 @@ unsafe impl<P: Platform> RawTimedRwLock for OverlockRw<P> {
 }
 
 // SAFETY: as above; the writer becomes a reader in one step.
-unsafe impl<P: Platform> RawDowngradeRwLock for OverlockRw<P> {
+unsafe impl<P: FutexPlatform> RawDowngradeRwLock for OverlockRw<P> {
     unsafe fn downgrade(&self, (): ()) {
         self.end_write(READER, false);
         Step::Downgrade.taken::<P>();

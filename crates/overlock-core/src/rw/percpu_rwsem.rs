@@ -64,7 +64,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::overlock_rw::{self, OverlockRw};
 use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::facts::{Facts, HasFacts};
-use crate::platform::{Atomic, ConstPlatform, Deadline, Kick, Platform, Spin, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Kick, Platform, Spin, Zero};
 use crate::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
 };
@@ -121,7 +121,7 @@ impl<P: ConstPlatform> ConstLock for PerCpuRwSem<P> {
     const INIT: Self = Self::new();
 }
 
-impl<P: Platform> PerCpuRwSem<P> {
+impl<P: FutexPlatform> PerCpuRwSem<P> {
     /// Enters without a write to the lock, if nobody writes and the thread has an entry left.
     #[inline]
     fn enter(&self) -> Option<&'static Entry<P>> {
@@ -229,7 +229,7 @@ impl<P: Platform> PerCpuRwSem<P> {
 
 /// Ends a read with this entry. The lock may be freed after the store (P3).
 #[inline]
-fn clear<P: Platform>(entry: &'static Entry<P>) {
+fn clear<P: FutexPlatform>(entry: &'static Entry<P>) {
     // RU: release, pairs with WE.
     entry.holds.store(0, Release);
     P::light_barrier();
@@ -242,7 +242,7 @@ fn clear<P: Platform>(entry: &'static Entry<P>) {
 /// Kicks all writers that wait for this entry, also those of locks that it named before.
 #[cold]
 #[inline(never)]
-fn kick_writers<P: Platform>(entry: &'static Entry<P>) {
+fn kick_writers<P: FutexPlatform>(entry: &'static Entry<P>) {
     Step::LeaveKicks.taken::<P>();
     P::kick_at(&entry.holds, Kick::All);
 }
@@ -251,13 +251,13 @@ fn kick_writers<P: Platform>(entry: &'static Entry<P>) {
 /// thread uses it, and signal handlers leave it as they found it.
 #[cold]
 #[inline(never)]
-fn free_entry<P: Platform>(entries: &[Entry<P>]) -> Option<&Entry<P>> {
+fn free_entry<P: FutexPlatform>(entries: &[Entry<P>]) -> Option<&Entry<P>> {
     entries.iter().find(|entry| entry.holds.load(Relaxed) == 0)
 }
 
 /// Returns an id that no other lock has, as long as fewer than 2^32 locks were read. (Two locks
 /// with one id wait for each other's readers.)
-fn new_id<P: Platform>() -> u32 {
+fn new_id<P: FutexPlatform>() -> u32 {
     loop {
         // Relaxed: only that it is new.
         let id = P::tables().numbers.0.fetch_add(1, Relaxed).wrapping_add(1);
@@ -269,7 +269,7 @@ fn new_id<P: Platform>() -> u32 {
 
 // SAFETY: P2, by the orderings above; counted readers and writers exclude each other by the inner
 // lock.
-unsafe impl<P: Platform> RawRwLock for PerCpuRwSem<P> {
+unsafe impl<P: FutexPlatform> RawRwLock for PerCpuRwSem<P> {
     type Read = Read<P>;
     type Write = ();
 
@@ -353,7 +353,7 @@ unsafe impl<P: Platform> RawRwLock for PerCpuRwSem<P> {
 }
 
 // SAFETY: as above; a thread that gives up has not entered, or has left.
-unsafe impl<P: Platform> RawTimedRwLock for PerCpuRwSem<P> {
+unsafe impl<P: FutexPlatform> RawTimedRwLock for PerCpuRwSem<P> {
     fn read_until(&self, deadline: impl Into<Deadline>) -> Option<Read<P>> {
         match self.enter() {
             Some(entry) => Some(Read(Some(entry))),
@@ -369,7 +369,7 @@ unsafe impl<P: Platform> RawTimedRwLock for PerCpuRwSem<P> {
 }
 
 // SAFETY: as above; the writer becomes a counted reader in one step.
-unsafe impl<P: Platform> RawDowngradeRwLock for PerCpuRwSem<P> {
+unsafe impl<P: FutexPlatform> RawDowngradeRwLock for PerCpuRwSem<P> {
     unsafe fn downgrade(&self, (): ()) -> Read<P> {
         // SAFETY: the caller's promise.
         unsafe { self.lock.downgrade(()) };
@@ -379,7 +379,7 @@ unsafe impl<P: Platform> RawDowngradeRwLock for PerCpuRwSem<P> {
 
 // SAFETY: only the inner lock may name a thread; entries of threads that exist only in the parent
 // are cleared with their slots.
-unsafe impl<P: Platform> RawForkRwLock for PerCpuRwSem<P> {
+unsafe impl<P: FutexPlatform> RawForkRwLock for PerCpuRwSem<P> {
     unsafe fn forget_waiters(&self, written: bool) {
         // SAFETY: the caller's promise.
         unsafe { self.lock.forget_waiters(written) };

@@ -97,7 +97,7 @@ use super::overlock::Overlock;
 use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::NodeId;
-use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Platform, Spin, Zero};
 use crate::raw::{RawFork, RawLock};
 use crate::stat::{self, Event};
 use states::Step;
@@ -136,7 +136,7 @@ const SPIN_NS: u64 = 20_000;
 const BACKOFF: u8 = 8;
 
 /// Wakes a notified waiter, or requeues it if its lock is held.
-fn wake<P: Platform>(id: NodeId) {
+fn wake<P: FutexPlatform>(id: NodeId) {
     let node = id.node::<P>();
     stamp(node);
     // polling -> woken. WS: release.
@@ -164,7 +164,7 @@ fn wake<P: Platform>(id: NodeId) {
 }
 
 /// Splits a chain into two, alternately, and wakes the heads of both.
-fn wake_chain<P: Platform>(head: NodeId) {
+fn wake_chain<P: FutexPlatform>(head: NodeId) {
     let second = split::<P>(head);
     wake::<P>(head);
     if let Some(second) = second {
@@ -174,7 +174,7 @@ fn wake_chain<P: Platform>(head: NodeId) {
 
 /// Leaves every other waiter in the chain. Returns the head of a chain of the rest, if there is
 /// one.
-fn split<P: Platform>(head: NodeId) -> Option<NodeId> {
+fn split<P: FutexPlatform>(head: NodeId) -> Option<NodeId> {
     let second = successor::<P>(head)?;
     let mut tails = [head, second];
     let mut next = successor::<P>(second);
@@ -190,13 +190,13 @@ fn split<P: Platform>(head: NodeId) -> Option<NodeId> {
 }
 
 /// Makes `next` the successor of a notified waiter.
-fn link<P: Platform>(id: NodeId, next: NodeId) {
+fn link<P: FutexPlatform>(id: NodeId, next: NodeId) {
     let info = NOTIFIED | u32::from(next.bits());
     id.node::<P>().info.store(info, Relaxed);
 }
 
 /// Returns the next waiter of a notified waiter's chain.
-fn successor<P: Platform>(id: NodeId) -> Option<NodeId> {
+fn successor<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
     NodeId::from_bits(id.node::<P>().info.load(Relaxed) as u16)
 }
 
@@ -217,7 +217,7 @@ impl<P: ConstPlatform> Default for Condvar<P> {
     }
 }
 
-impl<P: Platform> Condvar<P> {
+impl<P: FutexPlatform> Condvar<P> {
     /// As `new`, for platforms whose atomics cannot be built in a `const`.
     pub fn create() -> Self {
         Condvar {
@@ -483,7 +483,7 @@ impl<P: Platform> Condvar<P> {
 }
 
 // SAFETY: only `list` names a node.
-unsafe impl<P: Platform> RawFork for Condvar<P> {
+unsafe impl<P: FutexPlatform> RawFork for Condvar<P> {
     unsafe fn forget_waiters(&self) {
         self.list.forget();
     }

@@ -188,7 +188,8 @@ use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::facts::{Bound, Facts, HasFacts};
 use crate::node::NodeId;
 use crate::platform::{
-    Atomic, ByteLanes, ConstPlatform, Deadline, Kick, Platform, Sleeper, Spin, Zero,
+    Atomic, ByteLanes, ConstPlatform, Deadline, FutexPlatform, Kick, Platform, Spin, WakeClass,
+    Zero,
 };
 use crate::raw::{
     ConstLock, CreateError, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock,
@@ -336,7 +337,7 @@ impl Waiter {
 
     /// Returns the word on which this thread is about to sleep, counted. A thread that was counted
     /// before requests a handoff once it is old.
-    fn join<P: Platform>(&self, word: u32) -> u32 {
+    fn join<P: FutexPlatform>(&self, word: u32) -> u32 {
         let word = match self.knows_spinner {
             true => self.stop_spinning(word),
             false => word & !SPINNER,
@@ -387,7 +388,7 @@ fn add_sleeper(word: u32) -> u32 {
     (counted | WAKE | SLOW) & !EMPTY
 }
 
-impl<P: Platform> Overlock<P> {
+impl<P: FutexPlatform> Overlock<P> {
     /// The fast path: sets locked, and leaves all flags as they are.
     #[inline(always)]
     fn take(&self) -> bool {
@@ -446,7 +447,7 @@ impl<P: Platform> Overlock<P> {
             }
             if word & APART != 0 {
                 Step::AdmitApart.taken::<P>();
-                P::kick_at(ptr::from_ref(&self.word), Kick::Apart);
+                P::kick_at(ptr::from_ref(&self.word), Kick::Target);
             }
         }
         taken
@@ -558,14 +559,14 @@ impl<P: Platform> Overlock<P> {
                 waiter.counted = true;
             }
             waiter.spinner = false;
-            let sleeper = if waiter.target {
-                Sleeper::Apart
+            let class = if waiter.target {
+                WakeClass::Target
             } else {
-                Sleeper::Waiter
+                WakeClass::Waiter
             };
             stat::count::<P>(Event::MutexSleep);
             let begun = P::ticks();
-            if limit.halt(sleeper, &self.word, asleep) {
+            if limit.halt(class, &self.word, asleep) {
                 return None;
             }
             // A signal may have ended a long sleep.
@@ -602,7 +603,7 @@ impl<P: Platform> Overlock<P> {
         if joined {
             waiter.spinner = false;
             Step::SleepApart.taken::<P>();
-            let woken = limit.halt(Sleeper::Apart, &self.word, asleep);
+            let woken = limit.halt(WakeClass::Target, &self.word, asleep);
             waiter.knows_spinner = false;
             let word = self.word.load(Relaxed);
             if woken && word >= SLEEPER && word & (WAKE | PICKUP) != WAKE {
@@ -703,7 +704,7 @@ impl<P: Platform> Overlock<P> {
         let mut word = self.word.load(Relaxed);
         loop {
             let (new, whom, step) = if word & HANDOFF != 0 {
-                (word | PICKUP, Some(Kick::Apart), Step::HandOff)
+                (word | PICKUP, Some(Kick::Target), Step::HandOff)
             } else if word & (WAKE | SPINNER) == WAKE {
                 (
                     word & !(LOCKED | WAKE),
@@ -719,7 +720,7 @@ impl<P: Platform> Overlock<P> {
                     step.taken::<P>();
                     if let Some(whom) = whom {
                         stat::count::<P>(match whom {
-                            Kick::Apart => Event::MutexHandoff,
+                            Kick::Target => Event::MutexHandoff,
                             _ => Event::PvKickUnlock,
                         });
                         P::kick_at(address, whom);
@@ -734,7 +735,7 @@ impl<P: Platform> Overlock<P> {
 
 // SAFETY: an acquisition is a compare-exchange that sets a clear LOCKED, or clears a set PICKUP,
 // and each succeeds for one thread. Only the owner clears LOCKED or sets PICKUP.
-unsafe impl<P: Platform> RawLock for Overlock<P> {
+unsafe impl<P: FutexPlatform> RawLock for Overlock<P> {
     type Token = ();
 
     const NAME: &'static str = "overlock";
@@ -788,7 +789,7 @@ unsafe impl<P: Platform> RawLock for Overlock<P> {
 }
 
 // SAFETY: as above; a waiter that gives up has not acquired the lock.
-unsafe impl<P: Platform> RawTimedLock for Overlock<P> {
+unsafe impl<P: FutexPlatform> RawTimedLock for Overlock<P> {
     #[inline]
     fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
         (self.take() || self.lock_slow(false, &Limit::until(deadline))).then_some(())
@@ -796,7 +797,7 @@ unsafe impl<P: Platform> RawTimedLock for Overlock<P> {
 }
 
 // SAFETY: as above.
-unsafe impl<P: Platform> RawCancelLock<P> for Overlock<P> {
+unsafe impl<P: FutexPlatform> RawCancelLock<P> for Overlock<P> {
     fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Deadline>) -> Option<()> {
         let limit = Limit {
             deadline,
@@ -807,7 +808,7 @@ unsafe impl<P: Platform> RawCancelLock<P> for Overlock<P> {
 }
 
 // SAFETY: as above.
-unsafe impl<P: Platform> RawFairLock for Overlock<P> {
+unsafe impl<P: FutexPlatform> RawFairLock for Overlock<P> {
     unsafe fn unlock_fair(&self, (): ()) {
         crate::check!(self.is_locked(), "unlock of a lock that is free");
         let address = ptr::from_ref(&self.word);
@@ -833,7 +834,7 @@ unsafe impl<P: Platform> RawFairLock for Overlock<P> {
 }
 
 // SAFETY: the word names no nodes.
-unsafe impl<P: Platform> RawFork for Overlock<P> {
+unsafe impl<P: FutexPlatform> RawFork for Overlock<P> {
     unsafe fn forget_waiters(&self) {
         let word = self.word.load(Relaxed);
         let held = word & LOCKED != 0 && word & PICKUP == 0;

@@ -90,7 +90,7 @@ use core::fmt::Debug;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
-use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero, backoff_sleep};
 use crate::raw::{ConstLock, CreateError, RawLock, RawTimedLock};
 use crate::stat::{self, Event};
 
@@ -226,7 +226,7 @@ impl<P: PiPlatform> RtMutex<P> {
                 Some(_) => {}
             }
             // Without priorities from the kernel this is all there is: a slow lock, but a lock.
-            P::backoff_sleep(deadline.map_or(BACKOFF_SLEEP_NS, |end| {
+            backoff_sleep::<P>(deadline.map_or(BACKOFF_SLEEP_NS, |end| {
                 end.nanos_left::<P>().min(BACKOFF_SLEEP_NS)
             }));
             Step::BackoffSleep.taken::<P>();

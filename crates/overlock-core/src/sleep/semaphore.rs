@@ -103,7 +103,7 @@ use super::cancel::CancelToken;
 use super::wait_list::{End, Limit, Waiter};
 use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
-use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
+use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Platform, Spin, Zero};
 use crate::raw::RawFork;
 use crate::stat::{self, Event};
 use states::Step;
@@ -176,7 +176,7 @@ impl<P: ConstPlatform> Semaphore<P> {
     }
 }
 
-impl<P: Platform> Semaphore<P> {
+impl<P: FutexPlatform> Semaphore<P> {
     /// As `new`, for platforms whose atomics cannot be built in a `const`.
     ///
     /// # Panics
@@ -469,7 +469,7 @@ impl<P: Platform> Semaphore<P> {
 }
 
 /// Returns how many permits a waiter in the list wants.
-fn wants<P: Platform>(id: NodeId) -> u32 {
+fn wants<P: FutexPlatform>(id: NodeId) -> u32 {
     id.node::<P>().info.load(Relaxed)
 }
 
@@ -481,7 +481,7 @@ fn plus(state: u32, n: u32) -> u32 {
     state + (n.min(room) << SHIFT)
 }
 
-impl<P: Platform> fmt::Debug for Semaphore<P> {
+impl<P: FutexPlatform> fmt::Debug for Semaphore<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Semaphore")
             .field("available", &self.available())
@@ -491,7 +491,7 @@ impl<P: Platform> fmt::Debug for Semaphore<P> {
 }
 
 // SAFETY: only the list names a node.
-unsafe impl<P: Platform> RawFork for Semaphore<P> {
+unsafe impl<P: FutexPlatform> RawFork for Semaphore<P> {
     /// Permits that were granted to a waiter are lost.
     unsafe fn forget_waiters(&self) {
         self.word.fetch_and(!(QUEUED | WAIT_LOCK), Relaxed);

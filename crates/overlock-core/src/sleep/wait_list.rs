@@ -32,7 +32,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::diagram::diagram;
 use crate::links::{Held, Links, WaitLock, backoff_sleep};
 use crate::node::{Node, NodeGuard, NodeId};
-use crate::platform::{Atomic, ConstPlatform, Deadline, Instant, Platform, Sleeper};
+use crate::platform::{
+    Atomic, ConstPlatform, Deadline, FutexPlatform, Instant, Platform, WakeClass,
+};
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
 
@@ -150,7 +152,7 @@ pub fn kick<P: Platform>(id: NodeId) {
 
 /// Moves a [signalled](signal) waiter to the sleepers of `word`, or wakes it where the platform
 /// cannot do that. The waiter must still be waiting: later its node may be in use elsewhere.
-pub fn requeue<P: Platform>(id: NodeId, word: &P::U32) {
+pub fn requeue<P: FutexPlatform>(id: NodeId, word: &P::U32) {
     let node = id.node::<P>();
     // WK: release, pairs with WC. A waiter that is about to halt does not.
     node.kicks.fetch_add(1, Release);
@@ -213,11 +215,24 @@ impl<P: Platform> Limit<'_, P> {
         self.cancel.is_some_and(CancelToken::is_cancelled)
     }
 
+    /// The limit that is reached, if one is.
+    pub fn reached(&self) -> Option<End> {
+        if self.is_cancelled() {
+            Some(End::Cancelled)
+        } else if self.deadline.is_some_and(Deadline::is_over::<P>) {
+            Some(End::Deadline)
+        } else {
+            None
+        }
+    }
+}
+
+impl<P: FutexPlatform> Limit<'_, P> {
     /// Halts on `word`, which is not a node's, until the deadline, the cancellation, or a kick;
     /// spurious wake-ups happen. Returns whether there may have been a kick.
-    pub fn halt(&self, sleeper: Sleeper, word: &P::U32, expected: u32) -> bool {
+    pub fn halt(&self, class: WakeClass, word: &P::U32, expected: u32) -> bool {
         match self.cancel {
-            None => P::halt_as(sleeper, word, expected, self.deadline),
+            None => P::halt_as(class, word, expected, self.deadline),
             Some(token) => self.halt_cancellable(token, word, expected),
         }
     }
@@ -236,17 +251,6 @@ impl<P: Platform> Limit<'_, P> {
             P::halt_either((word, expected), (&node.kicks, kicks), self.deadline);
         }
         true
-    }
-
-    /// The limit that is reached, if one is.
-    pub fn reached(&self) -> Option<End> {
-        if self.is_cancelled() {
-            Some(End::Cancelled)
-        } else if self.deadline.is_some_and(Deadline::is_over::<P>) {
-            Some(End::Deadline)
-        } else {
-            None
-        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::vec::Vec;
 use std::{iter, thread, thread_local};
 
 use super::{Point, SLOTS, TABLES, Toy, as_thread};
-use crate::platform::{Kick, Sleeper};
+use crate::platform::{Kick, WakeClass};
 use crate::tables::Tables;
 
 /// The state that the actors share with their test.
@@ -271,11 +271,11 @@ pub(super) fn paused(point: Point) -> bool {
 }
 
 /// Sleeps on `word` if the caller is an actor. Returns whether it is.
-pub(super) fn slept(word: &AtomicU32, sleeper: Sleeper) -> bool {
+pub(super) fn slept(word: &AtomicU32, class: WakeClass) -> bool {
     let Some(actor) = controlled() else {
         return false;
     };
-    let word = queue(word, sleeper);
+    let word = queue(word, class);
     let asleep = shared().map(|shared| shared.asleep);
     let asleep = asleep
         .as_deref()
@@ -303,14 +303,14 @@ pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
     if let Some(shared) = shared() {
         let times = match whom {
             Kick::One => 1,
-            Kick::All | Kick::Apart => SLOTS,
+            Kick::All | Kick::Target => SLOTS,
         };
-        let sleeper = match whom {
-            Kick::One | Kick::All => Sleeper::Waiter,
-            Kick::Apart => Sleeper::Apart,
+        let class = match whom {
+            Kick::One | Kick::All => WakeClass::Waiter,
+            Kick::Target => WakeClass::Target,
         };
         let mut kicked = shared.kicked.lock().unwrap();
-        kicked.extend(iter::repeat_n(queue(word, sleeper), times));
+        kicked.extend(iter::repeat_n(queue(word, class), times));
     }
 }
 
@@ -318,14 +318,14 @@ pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
 pub(super) fn requeued(from: &AtomicU32, to: &AtomicU32) -> bool {
     let Some(shared) = shared() else { return false };
     let mut asleep = shared.asleep.lock().unwrap();
-    let from = queue(from, Sleeper::Waiter);
+    let from = queue(from, WakeClass::Waiter);
     if let Some((_, now)) = asleep.iter_mut().find(|(_, now)| *now == from) {
-        *now = queue(to, Sleeper::Waiter);
+        *now = queue(to, WakeClass::Waiter);
     }
     true
 }
 
 /// The key of the sleepers of this kind on a word: its address, or the next, which no word has.
-fn queue(word: *const AtomicU32, sleeper: Sleeper) -> usize {
-    word.addr() + usize::from(sleeper == Sleeper::Apart)
+fn queue(word: *const AtomicU32, class: WakeClass) -> usize {
+    word.addr() + usize::from(class == WakeClass::Target)
 }

@@ -15,7 +15,8 @@ use std::vec::Vec;
 use super::{Box, Step, Toy};
 use crate::diagram::Transition;
 use crate::platform::{
-    Atomic, Atomics, ByteLanes, Cpu, Deadline, Instant, Kick, Lanes, Platform, Spin, Zero,
+    Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Platform, Spin,
+    Zero,
 };
 use crate::tables::Tables;
 
@@ -240,28 +241,12 @@ impl Platform for Watch {
         Toy::pause(iterations);
     }
 
-    fn delay(nanos: u64) -> Instant {
-        Toy::delay(nanos)
-    }
-
     fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Deadline>) {
         Toy::halt(&word.0, expected, until);
     }
 
     fn kick(word: &Watched<AtomicU32>) {
         Toy::kick(&word.0);
-    }
-
-    fn kick_at(word: *const Watched<AtomicU32>, whom: Kick) {
-        Toy::kick_at(word.cast(), whom);
-    }
-
-    fn light_barrier() {
-        Toy::light_barrier();
-    }
-
-    fn heavy_barrier() {
-        Toy::heavy_barrier();
     }
 
     fn cpu() -> Cpu {
@@ -294,5 +279,23 @@ impl Platform for Watch {
 
     fn transition(transition: Transition) {
         Toy::transition(transition);
+    }
+}
+
+impl FutexPlatform for Watch {
+    fn delay(nanos: u64) -> Instant {
+        Toy::delay(nanos)
+    }
+
+    fn kick_at(word: *const Watched<AtomicU32>, whom: Kick) {
+        Toy::kick_at(word.cast(), whom);
+    }
+
+    fn light_barrier() {
+        Toy::light_barrier();
+    }
+
+    fn heavy_barrier() {
+        Toy::heavy_barrier();
     }
 }

@@ -50,7 +50,7 @@ impl Gate {
         let until = Linux::now().plus_nanos(TIMEOUT_NS);
         // Acquire: pairs with the release at the end of `ask`.
         while self.0.load(Acquire) != ALONE && Linux::now() < until {
-            Linux::backoff_sleep(BACKOFF_SLEEP_NS);
+            overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
         }
     }
 }

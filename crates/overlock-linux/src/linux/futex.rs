@@ -9,7 +9,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Deadline;
-use overlock_core::platform::{Kick, Sleeper};
+use overlock_core::platform::{Kick, WakeClass};
 use rustix::thread::{MembarrierCommand, membarrier as command};
 
 use super::{Linux, extras};
@@ -57,10 +57,10 @@ fn address(until: &Option<(libc::timespec, libc::clockid_t)>) -> *const libc::ti
         .map_or(core::ptr::null(), |(time, _)| core::ptr::from_ref(time))
 }
 
-fn mask(sleeper: Sleeper) -> u32 {
-    match sleeper {
-        Sleeper::Waiter => 1,
-        Sleeper::Apart => 2,
+fn mask(class: WakeClass) -> u32 {
+    match class {
+        WakeClass::Waiter => 1,
+        WakeClass::Target => 2,
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn wait(
     word: &AtomicU32,
     expected: u32,
     until: Option<Deadline>,
-    sleeper: Sleeper,
+    class: WakeClass,
 ) -> bool {
     let mut until = until;
     if wake_ups_are_doubted() {
@@ -90,7 +90,7 @@ pub(super) fn wait(
             expected,
             address(&until),
             core::ptr::null_mut::<u32>(),
-            mask(sleeper),
+            mask(class),
         )
     };
     answer == 0
@@ -99,10 +99,10 @@ pub(super) fn wait(
 /// Wakes the sleepers of the word at this address, which may be gone.
 #[allow(clippy::not_unsafe_ptr_arg_deref)] // the kernel does not
 pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
-    let (most, sleeper) = match whom {
-        Kick::One => (1u32, Sleeper::Waiter),
-        Kick::All => (i32::MAX as u32, Sleeper::Waiter),
-        Kick::Apart => (i32::MAX as u32, Sleeper::Apart),
+    let (most, class) = match whom {
+        Kick::One => (1u32, WakeClass::Waiter),
+        Kick::All => (i32::MAX as u32, WakeClass::Waiter),
+        Kick::Target => (i32::MAX as u32, WakeClass::Target),
     };
     // SAFETY: the kernel finds sleepers by the address, and does not touch the word. (Not
     // `word.addr()`: Miri finds them by the pointer's target.)
@@ -114,7 +114,7 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
             most,
             core::ptr::null::<libc::timespec>(),
             core::ptr::null_mut::<u32>(),
-            mask(sleeper),
+            mask(class),
         )
     };
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 use overlock_core::platform::Kick;
-use overlock_core::{Cpu, Instant, Platform};
+use overlock_core::{Cpu, FutexPlatform, Instant, Platform};
 use overlock_guest::interrupts::Off;
 use overlock_guest::options::{Options, Workload};
 use overlock_guest::vcpu::{self, Counts, MAX_VCPUS};
@@ -125,7 +125,7 @@ pub fn run(options: &Options<'_>) -> ! {
         if Guest::now() > end {
             fail(format_args!("only {} vCPUs start", vcpu::count()));
         }
-        Guest::backoff_sleep(STEP_NS);
+        overlock_core::platform::backoff_sleep::<Guest>(STEP_NS);
     }
     let begin = Guest::now();
     say!(
@@ -259,7 +259,7 @@ fn watch(
         }
         let step = now.plus_nanos(STEP_NS);
         let nanos = until.map_or(step, |until| until.min(step)).nanos_since(now);
-        Guest::backoff_sleep(nanos);
+        overlock_core::platform::backoff_sleep::<Guest>(nanos);
     }
 }
 
@@ -295,7 +295,7 @@ fn report_hang(entry: &Entry, workers: usize) -> ! {
         state.interrupted_at.store(0, Relaxed);
     }
     (1..=workers).for_each(backend::call);
-    Guest::backoff_sleep(ANSWER_NS);
+    overlock_core::platform::backoff_sleep::<Guest>(ANSWER_NS);
     for ((found, state), vcpu) in all.iter().zip(states).zip(1..) {
         say!(
             "{{\"hang\":\"{}\",\"vcpu\":{vcpu},\"phase\":\"{:?}\",\"operations\":{},\

@@ -14,7 +14,7 @@ use core::ptr;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 
-use overlock_core::{Instant, Platform};
+use overlock_core::{FutexPlatform, Instant, Platform};
 
 use crate::clock::{self, PvClock};
 use crate::platform::Guest;

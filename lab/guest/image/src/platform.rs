@@ -4,7 +4,7 @@ use core::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst, fence,
 };
 
-use overlock_core::platform::{Kick, Sleeper};
+use overlock_core::platform::{FutexPlatform, Kick, WakeClass};
 use overlock_core::tables::{Storage, Tables};
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform};
 use overlock_family::FamilyPlatform;
@@ -48,36 +48,11 @@ impl Atomics for Guest {
 
 impl Platform for Guest {
     fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
-        vcpu::halt(Sleeper::Waiter, word, expected, until);
-    }
-
-    fn halt_as(sleeper: Sleeper, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
-        vcpu::halt(sleeper, word, expected, until)
+        vcpu::halt(WakeClass::Waiter, word, expected, until);
     }
 
     fn kick(word: &AtomicU32) {
         vcpu::kick(core::ptr::from_ref(word).addr(), Kick::One);
-    }
-
-    fn kick_at(word: *const AtomicU32, whom: Kick) {
-        vcpu::kick(word.addr(), whom);
-    }
-
-    #[inline]
-    fn ticks() -> u64 {
-        clock::ticks()
-    }
-
-    // A guest has no cheaper way to fence its other vCPUs than by an interrupt to each. So both
-    // halves are full fences.
-    #[inline(always)]
-    fn light_barrier() {
-        fence(SeqCst);
-    }
-
-    #[inline(always)]
-    fn heavy_barrier() {
-        fence(SeqCst);
     }
 
     #[inline(always)]
@@ -113,5 +88,32 @@ impl Platform for Guest {
     #[inline]
     fn slots_in_use() -> usize {
         vcpu::count()
+    }
+}
+
+impl FutexPlatform for Guest {
+    fn halt_as(class: WakeClass, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        vcpu::halt(class, word, expected, until)
+    }
+
+    fn kick_at(word: *const AtomicU32, whom: Kick) {
+        vcpu::kick(word.addr(), whom);
+    }
+
+    #[inline]
+    fn ticks() -> u64 {
+        clock::ticks()
+    }
+
+    // A guest has no cheaper way to fence its other vCPUs than by an interrupt to each. So both
+    // halves are full fences.
+    #[inline(always)]
+    fn light_barrier() {
+        fence(SeqCst);
+    }
+
+    #[inline(always)]
+    fn heavy_barrier() {
+        fence(SeqCst);
     }
 }

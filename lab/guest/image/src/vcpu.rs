@@ -20,7 +20,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
-use overlock_core::platform::{Kick, Sleeper};
+use overlock_core::platform::{Kick, WakeClass};
 use overlock_core::{Deadline, Platform};
 
 use crate::backend;
@@ -49,7 +49,8 @@ pub struct Vcpu {
     pub(crate) kick_address: AtomicU32,
 }
 
-/// The bit of a publication that tells a [`Sleeper::Apart`] from a waiter. Words are aligned to 4.
+/// The bit of a publication that tells a [`WakeClass::Target`] from a waiter. Words are aligned to
+/// 4.
 const APART: usize = 1;
 
 /// The states of all vCPUs, for boot code that points GS there.
@@ -150,7 +151,7 @@ pub fn this() -> &'static Vcpu {
 /// Returns at once if interrupts are off and the back end cannot kick such a vCPU: bare x86-64
 /// without `KVM_FEATURE_PV_UNHALT`.
 pub(crate) fn halt(
-    sleeper: Sleeper,
+    class: WakeClass,
     word: &AtomicU32,
     expected: u32,
     until: Option<Deadline>,
@@ -165,7 +166,7 @@ pub(crate) fn halt(
         return false;
     }
     let own = this();
-    let name = name(sleeper, ptr::from_ref(word).addr());
+    let name = name(class, ptr::from_ref(word).addr());
     let outer = own.halted_on.begin(name);
     let sleeps = word.load(Relaxed) == expected;
     if sleeps {
@@ -184,10 +185,10 @@ pub(crate) fn halt(
     kicked
 }
 
-fn name(sleeper: Sleeper, address: usize) -> usize {
-    match sleeper {
-        Sleeper::Waiter => address,
-        Sleeper::Apart => address | APART,
+fn name(class: WakeClass, address: usize) -> usize {
+    match class {
+        WakeClass::Waiter => address,
+        WakeClass::Target => address | APART,
     }
 }
 
@@ -200,11 +201,11 @@ pub(crate) fn kick(address: usize, whom: Kick) {
         Some(slot) => (slot, 1),
         None => (index() + 1, count()),
     };
-    let sleeper = match whom {
-        Kick::One | Kick::All => Sleeper::Waiter,
-        Kick::Apart => Sleeper::Apart,
+    let class = match whom {
+        Kick::One | Kick::All => WakeClass::Waiter,
+        Kick::Target => WakeClass::Target,
     };
-    let name = name(sleeper, address);
+    let name = name(class, address);
     let total = self::count().max(1);
     for other in (first..first + count).map(|other| other % total) {
         if kick_vcpu(other, name) && whom == Kick::One {

@@ -7,7 +7,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::node::NodeId;
-use overlock_core::platform::{Atomic, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Platform};
 
 use crate::word::{FREE, OWNED, Word};
 
@@ -27,7 +27,7 @@ pub struct Rounds(u32);
 
 impl Rounds {
     /// Spins for one more round. Returns false, at once, after the last.
-    pub fn spin<P: Platform>(&mut self) -> bool {
+    pub fn spin<P: FutexPlatform>(&mut self) -> bool {
         if self.0 == ROUNDS {
             return false;
         }
@@ -53,7 +53,7 @@ pub struct Bucket<P: Platform> {
     seed: P::U32,
 }
 
-impl<P: Platform> Bucket<P> {
+impl<P: FutexPlatform> Bucket<P> {
     pub fn new() -> Self {
         Bucket {
             guard: Word::new(),

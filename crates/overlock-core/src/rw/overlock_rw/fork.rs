@@ -3,11 +3,11 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::{OverlockRw, READERS, UPGRADABLE, WRITING};
-use crate::platform::{Atomic, Platform};
+use crate::platform::{Atomic, FutexPlatform};
 use crate::raw::{RawFork, RawForkRwLock, RawLock};
 
 // SAFETY: only the gate may name a thread.
-unsafe impl<P: Platform> RawForkRwLock for OverlockRw<P> {
+unsafe impl<P: FutexPlatform> RawForkRwLock for OverlockRw<P> {
     unsafe fn forget_waiters(&self, written: bool) {
         // SAFETY: the caller's promise.
         unsafe { self.gate.forget_waiters() };

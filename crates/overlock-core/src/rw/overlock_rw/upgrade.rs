@@ -9,10 +9,10 @@ use super::{
     CLOSED, FIRST, FULL, OTHERS, OverlockRw, READER, READERS, SHUT, UPGRADABLE, UPGRADING, WRITING,
     kick_all,
 };
-use crate::platform::{Atomic, Deadline, Platform};
+use crate::platform::{Atomic, Deadline, FutexPlatform};
 use crate::raw::{RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 
-impl<P: Platform> OverlockRw<P> {
+impl<P: FutexPlatform> OverlockRw<P> {
     fn enter_upgradable(&self) -> bool {
         let mut seen = self.word.load(Relaxed);
         while seen & (SHUT | UPGRADABLE | FULL) == 0 {
@@ -126,7 +126,7 @@ impl<P: Platform> OverlockRw<P> {
 
 // SAFETY: I1; one upgradable reader at a time, since each sets the bit in an exchange that finds it
 // clear.
-unsafe impl<P: Platform> RawUpgradeRwLock for OverlockRw<P> {
+unsafe impl<P: FutexPlatform> RawUpgradeRwLock for OverlockRw<P> {
     type Upgradable = ();
 
     fn upgradable(&self) {
@@ -171,7 +171,7 @@ unsafe impl<P: Platform> RawUpgradeRwLock for OverlockRw<P> {
 }
 
 // SAFETY: as above; a fair release also closes the lock.
-unsafe impl<P: Platform> RawFairRwLock for OverlockRw<P> {
+unsafe impl<P: FutexPlatform> RawFairRwLock for OverlockRw<P> {
     /// As [`unlock_read`](RawRwLock::unlock_read): a writer that finds readers closes the lock
     /// itself.
     unsafe fn unlock_read_fair(&self, (): ()) {

@@ -7,7 +7,7 @@ use super::{
     BARGE_DELAY_NS, CLOSED, FIRST, FULL, OTHERS, OverlockRw, Passing, READER, READERS, Refused,
     SHUT, UPGRADABLE, WRITING, counted, is_awaited, kick_all,
 };
-use crate::platform::{Atomic, Deadline, Platform, Spin};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Spin};
 use crate::raw::{RawLock, RawTimedLock};
 
 /// The spin of the gate's owner, the upgrader, and a counted reader on the word before they sleep.
@@ -59,16 +59,16 @@ impl Want {
     }
 }
 
-pub(super) fn is_over<P: Platform>(until: Option<Deadline>) -> bool {
+pub(super) fn is_over<P: FutexPlatform>(until: Option<Deadline>) -> bool {
     until.is_some_and(Deadline::is_over::<P>)
 }
 
 /// Returns the time until `until`.
-fn time_left<P: Platform>(until: Option<Deadline>) -> u64 {
+fn time_left<P: FutexPlatform>(until: Option<Deadline>) -> u64 {
     until.map_or(u64::MAX, Deadline::nanos_left::<P>)
 }
 
-impl<P: Platform> OverlockRw<P> {
+impl<P: FutexPlatform> OverlockRw<P> {
     /// [`try_write_now`](Self::try_write_now) after a load, where the lock is likely to be busy.
     pub(super) fn try_write_if_free(&self) -> bool {
         self.word.load(Relaxed) == 0 && self.try_write_now()

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU8;
 
 use super::OnceState::{Done, InProgress, New, Poisoned};
 use super::*;
+use crate::platform::FutexPlatform;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, left};
 

@@ -1,5 +1,6 @@
 //! Thread 0 runs the script; the actors are threads 1 to 7.
 
+use overlock_core::FutexPlatform;
 use std::boxed::Box;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location as Place;
 use std::sync::atomic::Ordering;
 
-use overlock_core::platform::Sleeper;
+use overlock_core::platform::WakeClass;
 
 use super::super::memory::{At, Plain};
 use super::super::strategy::Question;
@@ -245,7 +245,7 @@ pub fn watch(until: Option<u64>) -> bool {
 
 /// Sleeps on `at` while it holds `expected`. Whether it was kicked.
 #[track_caller]
-pub fn halt(at: At, expected: u64, until: Option<u64>, sleeper: Sleeper) -> bool {
+pub fn halt(at: At, expected: u64, until: Option<u64>, class: WakeClass) -> bool {
     point(at);
     let place = Place::caller();
     let slept = Cell::new(false);
@@ -261,7 +261,7 @@ pub fn halt(at: At, expected: u64, until: Option<u64>, sleeper: Sleeper) -> bool
             return false;
         }
         this.strategy.yields(current);
-        this.threads[current].state = State::Halted(at.key, until, sleeper);
+        this.threads[current].state = State::Halted(at.key, until, class);
         slept.set(true);
         this.note(place, || "halts".to_owned());
         this.schedule(false)
@@ -302,7 +302,7 @@ pub fn slept_at(address: usize) -> Option<At> {
 
 /// Ends the sleep of all threads that halted so on `at`, which may be gone.
 #[track_caller]
-pub fn kick_all(at: At, whom: Sleeper) {
+pub fn kick_all(at: At, whom: WakeClass) {
     point_at(at);
     let place = Place::caller();
     in_execution(|this| {
@@ -327,7 +327,7 @@ pub fn kick(at: At) {
         this.options.clear();
         let sleepers =
             this.threads.iter().enumerate().filter(
-                |(_, thread)| matches!(thread.state, State::Halted(key, _, Sleeper::Waiter) if key == at.key),
+                |(_, thread)| matches!(thread.state, State::Halted(key, _, WakeClass::Waiter) if key == at.key),
             );
         this.options.extend(sleepers.map(|(index, _)| index));
         let sleepers = this.options.len();

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use overlock_core::platform::{Atomic, ByteLanes};
-use overlock_core::{Platform, Spin};
+use overlock_core::{FutexPlatform, Platform, Spin};
 
 use super::*;
 use crate::Sim;

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::platform::{Atomic, Kick, Sleeper};
-use overlock_core::{Instant, Platform};
+use overlock_core::platform::{Atomic, Kick, WakeClass};
+use overlock_core::{FutexPlatform, Instant, Platform};
 
 use super::*;
 use crate::Sim;
@@ -140,13 +140,13 @@ fn sleepers_are_kicked_in_their_order() {
 fn sleepers_apart_are_not_kicked_with_the_others() {
     let word = Own::new();
     let body = |vcpu: usize| {
-        let sleeper = [Sleeper::Apart, Sleeper::Waiter];
+        let sleeper = [WakeClass::Target, WakeClass::Waiter];
         if vcpu == 0 {
             at(Time::us(20));
             Sim::kick_at(&word.0, Kick::One);
             Sim::kick_at(&word.0, Kick::All);
             at(Time::us(60));
-            Sim::kick_at(&word.0, Kick::Apart);
+            Sim::kick_at(&word.0, Kick::Target);
         } else {
             assert!(Sim::halt_as(sleeper[vcpu - 1], &word.0, 0, None));
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::Atomic;
-use overlock_core::{Instant, Platform, Spin};
+use overlock_core::{FutexPlatform, Instant, Platform, Spin};
 
 use super::*;
 use crate::Sim;

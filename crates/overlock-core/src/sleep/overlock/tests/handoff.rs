@@ -14,8 +14,8 @@ fn make_target(lock: Lock, actor: &Actor) {
     assert!(has(lock, LOCKED | HANDOFF) && !has(lock, PICKUP));
 }
 
-/// HANDOFF in `Waiter::join`, the check of it in `unlock_waking`, `may_take`, and `Sleeper::Apart`
-/// for the target.
+/// HANDOFF in `Waiter::join`, the check of it in `unlock_waking`, `may_take`, and
+/// `WakeClass::Target` for the target.
 #[test]
 fn the_next_unlock_hands_off_to_the_target_and_nobody_else_takes_the_lock() {
     let lock = held();

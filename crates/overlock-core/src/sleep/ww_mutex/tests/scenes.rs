@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use super::*;
+use crate::platform::FutexPlatform;
 use crate::sleep::wait_list::WAITING;
 use crate::toy::stage::{Actor, actor};
 
