@@ -1,4 +1,4 @@
-//! scripts/install installs all that a program needs: the commands of docs/c-api.md build the
+//! scripts/install installs all that a program needs: the commands of docs/use/c.md build the
 //! examples from there.
 
 mod common;

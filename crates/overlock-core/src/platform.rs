@@ -107,7 +107,7 @@
 //! [`Once`](crate::sleep::Once) panic by their interface.
 //!
 //! A lock or table whose memory was overwritten may name a slot or a ticket that does not exist.
-//! Its index then panics, instead of an access outside of the table. `docs/kernels.md` lists all
+//! Its index then panics, instead of an access outside of the table. `results/panics.md` lists all
 //! places.
 //!
 //! [`LazyFastQueue`]: crate::spin::LazyFastQueue

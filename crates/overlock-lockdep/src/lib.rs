@@ -4,7 +4,7 @@
 //! The validator notes which classes of locks are taken while which others are held. It reports the
 //! first acquisition whose order contradicts an earlier one, though nothing has gone wrong yet. The
 //! ideas are those of the Linux kernel's lockdep, from its published description. Findings, cost,
-//! and how to read a report: `docs/lockdep.md` in the repository.
+//! and how to read a report: `docs/use/lock-order.md` in the repository.
 //!
 //! The types of crate `overlock` call it with their feature `lockdep`. The functions below serve
 //! locks of any kind, such as replaced functions of a C library. They allocate nothing, never

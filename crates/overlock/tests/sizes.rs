@@ -1,5 +1,5 @@
-//! The size of every named type: docs/sizes.md says the same, and a change here is a change of the
-//! interface.
+//! The size of every named type: results/sizes.md says the same, and a change here is a change of
+//! the interface.
 // With the feature `lockdep` a lock stores its place of creation.
 #![cfg(all(target_pointer_width = "64", not(feature = "lockdep")))]
 

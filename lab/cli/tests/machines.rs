@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use common::{overlock_lab, refused, text, validate};
 
-const PAGE: &str = "docs/sim.md";
+const PAGE: &str = "docs/lab/sim.md";
 /// A few vCPUs for a moment.
 const TINY: &[&str] = &["--locks", "ticket", "--vcpus", "6", "--seconds", "0.0005"];
 

@@ -1,5 +1,5 @@
 //! A lock of your own in `overlock-lab bench`, `sim`, `torture` and `model`: a test-and-set lock,
-//! and the line in `main` that adds it. `docs/own-lock.md` walks through this file.
+//! and the line in `main` that adds it. `docs/lab/own-lock.md` walks through this file.
 
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

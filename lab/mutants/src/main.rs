@@ -182,7 +182,7 @@ fn page(verdicts: &[Verdict]) -> String {
          [orderings.md](orderings.md) the pairs of orderings by the names used here. This command writes the\n\
          page:\n\n\
          ```sh\n\
-         cargo run -p overlock-mutants -- --table docs/mutants.md\n\
+         cargo run -p overlock-mutants -- --table results/mutants.md\n\
          ```\n\n",
         verdicts.len()
     )

@@ -45,7 +45,7 @@ use crate::random::{self, low};
 /// The secondary queue is served where a thread's random number is this one.
 const SELDOM: u16 = 1;
 
-/// The model of CNA: see `docs/peers.md`. 8 bytes.
+/// The model of CNA: see `docs/evidence/peers.md`. 8 bytes.
 #[derive(Debug)]
 pub struct Cna<P: Platform> {
     queue: Queue<P>,

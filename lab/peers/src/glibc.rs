@@ -22,7 +22,7 @@ use overlock_core::raw::{CreateError, RawLock};
 
 use crate::word::Word;
 
-/// The model of glibc's mutex: see `docs/peers.md`. 12 bytes.
+/// The model of glibc's mutex: see `docs/evidence/peers.md`. 12 bytes.
 #[derive(Debug)]
 pub struct Glibc<P: Platform> {
     word: Word<P>,

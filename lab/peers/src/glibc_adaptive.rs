@@ -19,7 +19,7 @@ use crate::Glibc;
 /// The most attempts before a waiter sleeps.
 const MOST: i32 = 100;
 
-/// The model of glibc's adaptive mutex: see `docs/peers.md`. 16 bytes.
+/// The model of glibc's adaptive mutex: see `docs/evidence/peers.md`. 16 bytes.
 #[derive(Debug)]
 pub struct GlibcAdaptive<P: Platform> {
     mutex: Glibc<P>,

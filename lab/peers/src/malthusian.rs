@@ -52,7 +52,7 @@ const SPIN_NS: u64 = 5_500;
 /// The eldest of the passive set is served once in so many unlocks.
 const SELDOM: u16 = 1_000;
 
-/// The model of MCSCR: see `docs/peers.md`. 16 bytes.
+/// The model of MCSCR: see `docs/evidence/peers.md`. 16 bytes.
 #[derive(Debug)]
 pub struct Malthusian<P: Platform> {
     queue: Queue<P>,

@@ -53,7 +53,7 @@ const BACKOFF_NS: u64 = 50_000;
 const WOKEN: u32 = 0;
 const OWNS: u32 = 2;
 
-/// The model of parking_lot's mutex: see `docs/peers.md`.
+/// The model of parking_lot's mutex: see `docs/evidence/peers.md`.
 #[derive(Debug)]
 pub struct ParkingLot<P: Platform> {
     byte: P::U8,

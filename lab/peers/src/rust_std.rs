@@ -29,7 +29,7 @@ use crate::word::{CONTENDED, FREE, OWNED, Word};
 /// Polls before a waiter sleeps.
 const POLLS: u32 = 100;
 
-/// The model of std's mutex: see `docs/peers.md`. 4 bytes.
+/// The model of std's mutex: see `docs/evidence/peers.md`. 4 bytes.
 #[derive(Debug)]
 pub struct RustStd<P: Platform> {
     word: Word<P>,

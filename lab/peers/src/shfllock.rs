@@ -59,7 +59,7 @@ const GROUP: u32 = 1_024;
 /// Polls of a shuffler that has found nobody, before it looks again. In the paper, none.
 const REST: u32 = 16;
 
-/// The model of ShflLock: see `docs/peers.md`. 8 bytes.
+/// The model of ShflLock: see `docs/evidence/peers.md`. 8 bytes.
 #[derive(Debug)]
 pub struct ShflLock<P: Platform> {
     tail: P::U32,

@@ -1,4 +1,4 @@
-//! The cost model against published figures that it was not fitted to: docs/simulator-sources.md
+//! The cost model against published figures that it was not fitted to: results/simulator-sources.md
 //! has them in sections 1.7 and 5. Each figure may be a quarter off.
 
 mod published;
@@ -209,7 +209,7 @@ fn contended_additions_across_sockets_have_the_published_rates() {
     }
 }
 
-/// Checks that the model does not pass; docs/simulator.md says by how much, and why.
+/// Checks that the model does not pass; docs/evidence/simulator.md says by how much, and why.
 mod not_reached {
     use super::*;
 

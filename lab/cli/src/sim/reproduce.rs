@@ -19,7 +19,8 @@ use crate::terminal::print;
 /// Reproduce published tables: each figure beside the one that was published
 ///
 /// The machines, the hypervisor and the numbers of vCPUs are those of the documents. One cost model
-/// serves all tables; docs/simulator.md has its sources, and which figures it does not reach.
+/// serves all tables; docs/evidence/simulator.md has its sources, and which figures it does not
+/// reach.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -59,7 +60,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Print the tables as docs/simulator-tables.md has them, and the scores of docs/simulator.md
+    /// Print the tables as results/simulator-tables.md has them, and the scores of
+    /// docs/evidence/simulator.md
     #[arg(long)]
     markdown: bool,
 

@@ -60,7 +60,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Print the table as docs/sensitivity.md has it
+    /// Print the table as results/sensitivity.md has it
     #[arg(long)]
     markdown: bool,
 

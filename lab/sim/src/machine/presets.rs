@@ -1,5 +1,5 @@
-//! The machines of the published figures, then machines of today. docs/simulator-sources.md has the
-//! source of each figure.
+//! The machines of the published figures, then machines of today. results/simulator-sources.md has
+//! the source of each figure.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Reproduced tables as docs/simulator-tables.md has them: each between two comments, by which
-//! `.ci/simulator` finds it. docs/simulator.md has the scores.
+//! Reproduced tables as results/simulator-tables.md has them: each between two comments, by which
+//! `.ci/simulator` finds it. docs/evidence/simulator.md has the scores.
 
 use std::fmt::Write;
 

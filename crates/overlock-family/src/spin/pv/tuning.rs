@@ -34,7 +34,8 @@ impl Tuning for Published {
 ///
 /// A hypervisor sees a vCPU spin (each PAUSE in a tight loop counts) and gives its CPU to another
 /// one; the operating system lets a thread spin until its time slice ends. So a thread in unfair
-/// mode keeps the owner that it waits for from running. `docs/locks/hybrid.md` has what that costs.
+/// mode keeps the owner that it waits for from running. `results/locks/hybrid.md` has what that
+/// costs.
 #[derive(Clone, Copy, Debug)]
 pub struct Short;
 
