@@ -20,6 +20,7 @@
 //! | [`diagram`] | the locks' state diagrams as data |
 //! | [`stat`] | counters and latency histograms |
 #![no_std]
+#![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(any(test, feature = "toy"))]

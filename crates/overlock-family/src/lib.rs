@@ -15,6 +15,7 @@
 //! | [`fork`] | what a child of fork does about the threads that it does not have |
 //! | [`registry`] | the lists of all locks |
 #![no_std]
+#![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Programs use crate `overlock`. The platform is a crate of its own because the validator of lock
 //! order, `overlock-lockdep`, runs on it too.
+#![deny(missing_docs)]
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

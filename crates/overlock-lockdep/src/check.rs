@@ -28,7 +28,6 @@ pub(super) fn wanted(me: &Thread, wanted: &Held) {
     }
 }
 
-/// With locks held.
 fn with_locks_held(me: &Thread, wanted: &Held) {
     let entries = me.entries();
     if let Some(entry) = entries.iter().find(|entry| entry.lock() == wanted.lock) {

@@ -69,7 +69,6 @@ pub(super) enum Added {
     Fine,
     /// It closes a cycle with these edges, which lead from its end to its beginning.
     Circle(Path),
-    /// The graph is full.
     Full,
 }
 

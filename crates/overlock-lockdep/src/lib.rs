@@ -37,6 +37,7 @@
 //! For an acquisition that does not wait, call [`acquired`] alone, with [`How::trying`]. A thread
 //! calls [`thread_exits`] at its end; the child of a fork calls [`fork_child`]. With the feature
 //! `hooks` both calls happen by themselves.
+#![deny(missing_docs)]
 
 #[doc(hidden)]
 #[path = "private.rs"]

@@ -13,7 +13,6 @@ use super::symbol;
 use overlock_linux::__private::extras;
 use overlock_linux::Linux;
 
-/// Reports as text.
 pub(super) static TEXT: AtomicI32 = AtomicI32::new(2);
 /// Reports as lines of JSON.
 pub(super) static JSON: AtomicI32 = AtomicI32::new(-1);

@@ -32,13 +32,25 @@ pub(super) enum Finding<'a> {
         path: &'a Path,
     },
     /// Another lock of the same class is held.
-    Class { held: Held, wanted: Held },
+    Class {
+        held: Held,
+        wanted: Held,
+    },
     /// The thread waits for itself.
-    Again { held: Held, wanted: Held },
+    Again {
+        held: Held,
+        wanted: Held,
+    },
     /// Readers that would wait for a writer between them.
-    ReadAgain { held: Held, wanted: Held },
+    ReadAgain {
+        held: Held,
+        wanted: Held,
+    },
     /// A handler may interrupt the holder of a lock that the handler waits for.
-    Signal { used: Held, signals: u64 },
+    Signal {
+        used: Held,
+        signals: u64,
+    },
     /// A class that handlers wait for was held where, over some steps, a class was requested that
     /// they can interrupt. `last` has completed it.
     Chain {
@@ -54,9 +66,13 @@ pub(super) enum Finding<'a> {
         holder: Option<(u32, Held)>,
     },
     /// The thread is at its end.
-    Exit { held: Held },
-    /// It is about to sleep.
-    Sleep { held: Held, at: Held },
+    Exit {
+        held: Held,
+    },
+    Sleep {
+        held: Held,
+        at: Held,
+    },
     /// Threads that wait for each other now.
     Deadlock(&'a Circle),
 }

@@ -115,7 +115,6 @@ pub(super) fn waits(me: &Thread, wanted: &Held) {
     chains_of(me, wanted.class, wanted);
 }
 
-/// The thread has acquired it.
 #[inline]
 pub(super) fn acquired(me: &Thread, held: &Held) {
     if usage(held.class).flags.load(Relaxed) != ASKED {
@@ -233,7 +232,6 @@ fn blocked() -> u64 {
     blocked
 }
 
-/// Returns the numbers of signals.
 pub(super) fn list(out: &mut Out, signals: u64) -> fmt::Result {
     out.write_char(' ')?;
     for signal in (1..=64).filter(|signal| signals & bit(*signal) != 0) {

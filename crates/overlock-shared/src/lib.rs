@@ -66,7 +66,6 @@ pub enum Kind {
     Spin = 4,
     /// A `pthread_cond_t`.
     Cond = 5,
-    /// A `sem_t`.
     Sem = 6,
     /// A `pthread_barrier_t`.
     Barrier = 7,
@@ -84,7 +83,6 @@ impl Kind {
         Kind::Barrier,
     ];
 
-    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Mutex => "mutex",
@@ -142,7 +140,6 @@ pub struct Header {
     pub size: AtomicU64,
     /// The start of counting, in nanoseconds of the monotonic clock.
     pub began_ns: AtomicU64,
-    /// The number of modules.
     pub modules: AtomicU32,
     /// Modules for which there was no room.
     pub lost_modules: AtomicU32,
@@ -180,7 +177,6 @@ pub struct Entry {
     pub site: AtomicU64,
     /// The call site of the initialisation: a return address, or 0 without such a call.
     pub init: AtomicU64,
-    /// The [`Kind`].
     pub kind: AtomicU32,
     /// 1 once the four fields can be read.
     pub ready: AtomicU32,
@@ -221,7 +217,6 @@ pub struct Holder {
     pub site: AtomicU32,
     /// 1 once the two fields can be read.
     pub ready: AtomicU32,
-    /// Padding.
     pub unused: AtomicU32,
     /// Waits that began while the lock was held from there.
     pub waits: AtomicU64,

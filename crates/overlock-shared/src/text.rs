@@ -13,7 +13,6 @@ impl Path {
     /// The length of the longest path, in bytes.
     pub const MAX: usize = WORDS * 8;
 
-    /// An empty path.
     #[allow(clippy::declare_interior_mutable_const)] // each use makes a new path, as intended
     pub const EMPTY: Path = Path([const { AtomicU64::new(0) }; WORDS]);
 

@@ -74,6 +74,7 @@
 //! - `lockdep`: the types report their acquisitions to a validator of lock order. `lockdep_raw`:
 //!   the validator's functions alone, for locks of any kind.
 //! - `faulty`: locks with injected faults, for tests of checkers.
+#![deny(missing_docs)]
 
 pub mod barrier;
 pub mod cancel;

@@ -19,7 +19,6 @@ const NICER: i32 = 5;
 /// The calling thread has another priority while this lives.
 #[derive(Debug)]
 pub enum Boost {
-    /// A real-time one.
     RealTime,
     /// A nice value of its own; this was the old one.
     Nice(i32),

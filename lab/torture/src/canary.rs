@@ -35,7 +35,6 @@ struct Line {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Counts {
-    /// Sections of writers.
     writes: AtomicU64,
     /// Sections of readers in the upper half, those inside in the lower.
     readers: AtomicU64,
@@ -54,7 +53,6 @@ unsafe impl Sync for Canary {}
 pub enum Torn {
     /// A writer's name is on the canary, or (0) the writer's own is no longer.
     Owner(u64),
-    /// The words differ.
     Words([u64; WORDS]),
     /// The words have changed under somebody who holds the lock, from the first to the second.
     Changed(u64, u64),

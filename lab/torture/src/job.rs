@@ -23,19 +23,15 @@ use crate::worker_state::{Op, WorkerState};
 /// Enough for what the threads do, and little enough for many of them.
 const STACK: usize = 256 * 1024;
 
-/// A command to the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Torture.
     Go,
     /// Stop between two steps, and wait.
     Rest,
-    /// Leave.
     Stop,
 }
 
 impl Command {
-    /// The command with this number.
     pub fn of(number: u8) -> Self {
         match number {
             0 => Command::Go,
@@ -49,13 +45,10 @@ impl Command {
 /// it.
 #[derive(Debug)]
 pub struct Job {
-    /// The lock.
     pub entry: &'static Entry,
     /// It, and what is done with it.
     pub subject: Box<dyn Subject>,
-    /// The settings of the run.
     pub settings: Settings,
-    /// One for each thread.
     pub workers: Vec<WorkerState>,
     /// Threads that could not be replaced.
     pub unborn: AtomicU64,

@@ -55,7 +55,6 @@ pub enum Then {
 /// A way to spend time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// None is spent.
     None,
     /// So many nanoseconds with the CPU.
     Spin(u64),
@@ -68,9 +67,7 @@ pub enum Pause {
 /// One step of a thread: which locks it acquires, how, and what it does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// As what.
     pub side: Side,
-    /// How.
     pub how: How,
     /// The first of the locks that it takes; the others follow by number.
     pub first: usize,
@@ -147,7 +144,6 @@ impl Plan {
         self.life
     }
 
-    /// The next step.
     pub fn step(&mut self) -> Step {
         let step = self.draw();
         if !self.greedy {

@@ -12,14 +12,11 @@ use crate::job::Job;
 use crate::violation::Violation;
 use crate::worker_state::{self, Tally, WorkerState};
 
-/// The result for one lock.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockReport {
-    /// Its name.
     pub lock: &'static str,
     /// Whether nothing was found.
     pub passed: bool,
-    /// Threads at a time.
     pub threads: usize,
     /// How long it took.
     pub seconds: f64,
@@ -27,7 +24,6 @@ pub struct LockReport {
     pub operations: u64,
     /// Those of them to be alone.
     pub writes: u64,
-    /// The others.
     pub reads: u64,
     /// Acquisitions by signal handlers.
     pub in_handlers: u64,
@@ -92,7 +88,6 @@ fn of_place(state: &WorkerState) -> u64 {
 }
 
 impl LockReport {
-    /// The report of a job.
     pub fn new(job: &Job, pace: Pace) -> Self {
         let sum = |tally: fn(&WorkerState) -> &Tally| -> u64 {
             job.workers.iter().map(|state| tally(state).get()).sum()

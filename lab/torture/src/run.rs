@@ -61,7 +61,6 @@ pub fn run(
     Ok(reports)
 }
 
-/// The threads for one lock.
 pub fn threads(settings: &Settings, entry: &Entry, machine: &Machine) -> usize {
     let most = entry.facts.most_threads.unwrap_or(usize::MAX);
     settings

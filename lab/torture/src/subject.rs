@@ -32,7 +32,6 @@ pub use ww_mutex::Contexts;
 
 /// Some locks of one type, the data under them, and what threads do with both.
 pub trait Subject: Debug + Send + Sync {
-    /// One step of a thread.
     fn step(&self, worker: &Worker, step: &Step);
 
     /// The action of a signal handler on the thread `index`, which it has interrupted anywhere.

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::canary::Torn;
 
-/// Kinds of violations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -29,9 +28,7 @@ pub enum Kind {
 /// An error of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Which kind it is.
     pub kind: Kind,
-    /// It in one line.
     pub message: String,
     /// The threads' operations at that time, a line each.
     pub details: Vec<String>,

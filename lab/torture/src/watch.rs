@@ -62,7 +62,6 @@ pub struct Watch {
 /// The history of one thread's operation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Suspect {
-    /// Which operation it is.
     sequence: u64,
     /// How long it has gone on, on the watchdog's clock.
     age: Duration,

@@ -27,11 +27,8 @@ pub struct Worker {
 /// An acquisition that is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
-    /// By which call.
     pub op: Op,
-    /// Of which lock.
     pub lock: usize,
-    /// As what.
     pub side: Side,
     /// How long it may take.
     pub how: How,
@@ -40,9 +37,7 @@ pub struct Ask {
 /// The end of a wait before it is over.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {
-    /// When.
     pub deadline: Option<Instant>,
-    /// Or this.
     pub token: Option<Arc<CancelToken>>,
 }
 
@@ -78,17 +73,14 @@ impl Worker {
         }
     }
 
-    /// Its number.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Its name in a canary.
     pub fn name(&self) -> u64 {
         self.index as u64
     }
 
-    /// Returns the present command.
     pub fn command(&self) -> Command {
         self.job.command()
     }
@@ -198,7 +190,6 @@ impl Worker {
         result
     }
 
-    /// Releases a lock by `f`.
     pub fn release<T>(&self, lock: usize, f: impl FnOnce() -> T) -> T {
         self.set(Op::Releasing, lock);
         let result = f();

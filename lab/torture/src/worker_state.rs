@@ -15,7 +15,6 @@ macro_rules! ops {
     ($($op:ident $wait:literal $text:literal,)*) => {
         /// An operation of a thread.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(missing_docs)] // each says what it is
         pub enum Op { $($op,)* }
 
         impl Op {
@@ -100,7 +99,6 @@ impl Op {
 /// The operation of a thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doing {
-    /// The operation.
     pub op: Op,
     /// The number of the lock that it is on.
     pub lock: usize,
@@ -156,7 +154,6 @@ impl Tally {
         more
     }
 
-    /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -167,7 +164,6 @@ impl Tally {
 pub struct Tallies {
     /// Acquisitions to be alone.
     pub writes: Tally,
-    /// The others.
     pub reads: Tally,
     /// Attempts that did not wait, in vain.
     pub refused: Tally,
@@ -196,7 +192,6 @@ pub struct Tallies {
 /// The counts of signal handlers on the threads of a worker.
 #[derive(Debug, Default)]
 pub struct Handled {
-    /// Signals.
     pub signals: Tally,
     /// Locks that were taken.
     pub taken: Tally,
@@ -215,9 +210,7 @@ pub struct WorkerState {
     thread: AtomicU32,
     /// How many threads there have been before.
     pub generation: AtomicU64,
-    /// Their counts.
     pub tallies: Tallies,
-    /// Their handlers' counts.
     pub handled: Handled,
     token: Mutex<Option<Arc<CancelToken>>>,
 }

@@ -29,7 +29,6 @@ impl Write for Line {
     }
 }
 
-/// Prints a line.
 pub fn print(line: fmt::Arguments<'_>) {
     let mut text = Line {
         bytes: [0; LONGEST],

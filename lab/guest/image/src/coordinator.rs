@@ -28,7 +28,6 @@ const START_NS: u64 = 20_000_000_000;
 static ROUND: AtomicU32 = AtomicU32::new(0);
 /// The round whose workers may begin. Those that are ready halt on it.
 static BEGIN: AtomicU32 = AtomicU32::new(0);
-/// The lock of the round.
 static LOCK: AtomicPtr<Entry> = AtomicPtr::new(ptr::null_mut());
 static WORKERS: AtomicUsize = AtomicUsize::new(0);
 static TORTURES: AtomicBool = AtomicBool::new(false);
@@ -81,7 +80,6 @@ fn set_and_kick(word: &AtomicU32, value: u32) {
     Guest::kick_at(ptr::from_ref(word), Kick::All);
 }
 
-/// The lock of this round.
 fn lock() -> &'static Entry {
     // SAFETY: set before the first round, to an entry of the registry.
     unsafe { &*LOCK.load(Relaxed) }
@@ -174,7 +172,6 @@ fn check_halt_without_interrupts() {
     drop(off);
 }
 
-/// The result of a round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Round {
     /// Nanoseconds of the measured part.

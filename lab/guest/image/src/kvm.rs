@@ -21,7 +21,6 @@ use crate::platform::Guest;
 use crate::vcpu::{self, MAX_VCPUS};
 use crate::x86::{cpuid, has_leaf, outb, rdmsr, rdtsc, wrmsr};
 
-/// The interrupt of a kick.
 pub const KICK: u8 = 0x40;
 /// The interrupt of the local APIC's timer.
 pub const TIMER: u8 = 0x41;

@@ -19,7 +19,6 @@ pub enum Workload {
 pub struct Options<'a> {
     /// Milliseconds of a round's measured part. A quarter as long goes before to warm up.
     pub ms: u64,
-    /// Rounds of each lock.
     pub rounds: usize,
     /// Names of locks. All if empty.
     pub locks: &'a str,
@@ -35,7 +34,6 @@ pub struct Options<'a> {
     pub cpus: u32,
     /// Whether locks may know which vCPUs the hypervisor has preempted, if it says so.
     pub preempted: bool,
-    /// The workload.
     pub workload: Workload,
     counts: [usize; MOST_COUNTS],
 }

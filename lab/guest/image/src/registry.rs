@@ -24,7 +24,6 @@ pub struct Entry {
     pub is_faulty: bool,
     /// Creates a pair. Returns whether it could.
     pub create: fn() -> bool,
-    /// Drops the pair.
     pub drop: unsafe fn(),
     /// Whether a lock of the pair is locked or has waiters. At rest none is and has.
     pub is_busy: unsafe fn() -> bool,
@@ -112,7 +111,6 @@ static FAULTY: &[Entry] = &[
     entry::<FaultyReaders<rw::Qrwlock<Guest>>>(true),
 ];
 
-/// All locks.
 pub fn all() -> impl Iterator<Item = &'static Entry> + Clone {
     SPIN.iter().chain(SLEEP).chain(READERS).chain(FAULTY)
 }

@@ -15,11 +15,8 @@ use overlock_core::{Instant, Platform};
 use crate::platform::Guest;
 use crate::x86::outl;
 
-/// Sleeps.
 pub const HALT: u16 = 0x500;
-/// Kicks.
 pub const KICK: u16 = 0x504;
-/// Prints.
 pub const PUT: u16 = 0x508;
 /// Ends the guest.
 pub const DONE: u16 = 0x50c;

@@ -76,9 +76,7 @@ pub enum Phase {
     /// Neither waits nor holds.
     #[default]
     Outside,
-    /// Waits for the lock.
     Waiting,
-    /// Holds the lock.
     Holding,
 }
 
@@ -129,13 +127,11 @@ pub fn bump(counter: &AtomicU64) {
 }
 
 impl Worker {
-    /// Enters a phase.
     #[inline]
     pub fn set(&self, phase: Phase) {
         self.phase.store(phase as u8, Relaxed);
     }
 
-    /// The present phase.
     pub fn phase(&self) -> Phase {
         match self.phase.load(Relaxed) {
             0 => Phase::Outside,

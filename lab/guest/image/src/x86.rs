@@ -3,7 +3,6 @@
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count, CpuidResult};
 
-/// CPUID of a leaf.
 pub fn cpuid(leaf: u32) -> CpuidResult {
     __cpuid(leaf)
 }

@@ -14,7 +14,6 @@ const STT_FUNC: u8 = 2;
 /// The image as it is to be loaded.
 #[derive(Debug)]
 pub struct Image<'a> {
-    /// The loaded segments.
     pub segments: Vec<Segment<'a>>,
     /// The address at which a vCPU begins, with its number in RDI.
     pub entry: u64,
@@ -30,7 +29,6 @@ pub struct Image<'a> {
     symbols: Vec<Symbol<'a>>,
 }
 
-/// A loaded segment.
 #[derive(Debug)]
 pub struct Segment<'a> {
     /// Its physical address.

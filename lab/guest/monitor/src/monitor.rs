@@ -42,7 +42,6 @@ const SIGNAL_AGAIN: Duration = Duration::from_millis(1);
 pub struct Settings<'a> {
     /// Its vCPUs.
     pub vcpus: usize,
-    /// Its boot line.
     pub line: &'a str,
     /// How long it may run.
     pub limit: Duration,
@@ -51,7 +50,6 @@ pub struct Settings<'a> {
 /// The end of a guest that has ended itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// Its exit code.
     pub code: u32,
     /// The place of each vCPU then.
     pub places: Vec<Place>,
@@ -81,7 +79,6 @@ pub struct Place {
     pub rip: u64,
     /// The function there, and the distance from its beginning.
     pub function: Option<String>,
-    /// Whether it halted.
     pub halted: bool,
 }
 

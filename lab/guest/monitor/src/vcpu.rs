@@ -211,7 +211,6 @@ pub fn run(mut vcpu: VcpuFd, index: usize, shared: &Shared, stops: &Sender<Stop>
     (vcpu.get_regs().map_or(0, |registers| registers.rip), halted)
 }
 
-/// Serves a request.
 fn serve(
     index: usize,
     shared: &Shared,

@@ -16,7 +16,6 @@ use crate::subject::{
 static WOUND_WAIT: Class<Linux> = Class::new();
 static WAIT_DIE: Class<Linux> = Class::with_rule(Rule::WaitDie);
 
-/// All of them.
 pub fn all() -> Vec<Entry> {
     let mut all = sleeping();
     all.extend(spinning());

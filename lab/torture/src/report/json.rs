@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::LockReport;
 use crate::settings::Settings;
 
-/// The whole document.
 #[derive(Debug, Serialize)]
 struct Document<'a, M> {
     machine: &'a M,

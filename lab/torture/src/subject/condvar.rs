@@ -34,7 +34,6 @@ pub struct Queue<L: RawLock> {
     taken: AtomicU64,
 }
 
-/// One of the two ends.
 struct End<'a> {
     /// The condition that one waits for at this end, and that of the other end.
     mine: &'a Condvar<Linux>,

@@ -30,7 +30,6 @@ struct Seat {
 }
 
 impl GuardedMutex {
-    /// New mutexes.
     pub fn new() -> Self {
         Self {
             seats: std::array::from_fn(|_| {

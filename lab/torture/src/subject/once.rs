@@ -16,7 +16,6 @@ use crate::violation::{Kind, Violation};
 use crate::worker::Worker;
 use crate::worker_state::Op;
 
-/// Cells of a chunk.
 const CELLS: usize = 8;
 
 /// The chunk that is being filled.
@@ -111,7 +110,6 @@ impl Cells {
     }
 }
 
-/// A canary with one write.
 fn written() -> Canary {
     let canary = Canary::default();
     let _ = canary.write(0, |_| {});

@@ -33,7 +33,6 @@ struct Seat {
 }
 
 impl GuardedRwLock {
-    /// New locks.
     pub fn new() -> Self {
         Self {
             seats: std::array::from_fn(|_| {
@@ -277,7 +276,6 @@ impl GuardedRwLock {
     }
 }
 
-/// Releases the lock by unwinding.
 fn unwind<G>(worker: &Worker, lock: usize, guard: G) {
     let panic = AssertUnwindSafe(|| {
         let _guard = guard;

@@ -37,10 +37,8 @@ const POLL: u64 = 2_000;
 
 /// A lock that its last user may free.
 pub trait FreedLock: Send + Sync + Sized + 'static {
-    /// The token of an acquisition.
     type Token;
 
-    /// A new one.
     fn create() -> Result<Self, CreateError>;
 
     /// How a user acquires it.
@@ -150,7 +148,6 @@ impl<L: RawRwLock> FreedLock for ManyReaders<L> {
     }
 }
 
-/// A way to unlock.
 pub type Unlock<L> = unsafe fn(&L, <L as FreedLock>::Token);
 
 /// The locks of one type that live for a moment.
@@ -163,7 +160,6 @@ pub struct ShortLived<L> {
     freed: AtomicU64,
 }
 
-/// One of them.
 struct Counted<L> {
     lock: L,
     /// How many have still to acquire it. Written under the lock; by readers at the same time.

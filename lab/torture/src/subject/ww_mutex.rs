@@ -31,7 +31,6 @@ struct Seat {
 }
 
 impl Contexts {
-    /// New locks of `class`.
     pub fn new(class: &'static Class<Linux>) -> Self {
         let seat = |_| Seat {
             lock: WwMutex::new(class),

@@ -247,7 +247,6 @@ struct Frame {
     ss: u64,
 }
 
-/// The interrupt descriptors.
 struct Descriptors(UnsafeCell<[[u64; 2]; 256]>);
 
 // SAFETY: the first vCPU writes them before it starts others. Only processors read them.

@@ -17,7 +17,6 @@ use crate::worker::Worker;
 type Read<L> = <L as RawRwLock>::Read;
 type Write<L> = <L as RawRwLock>::Write;
 
-/// With a deadline.
 pub struct Timed<L: RawRwLock> {
     pub read: fn(&L, Instant) -> Option<Read<L>>,
     pub write: fn(&L, Instant) -> Option<Write<L>>,
