@@ -87,9 +87,7 @@ impl PthreadBarrier {
 }
 
 with_site! {
-    /// `pthread_barrier_init`.
     fn pthread_barrier_init(3) => init;
-    /// `pthread_barrier_wait`.
     fn pthread_barrier_wait(1) => wait;
 }
 

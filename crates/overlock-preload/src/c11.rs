@@ -35,15 +35,10 @@ fn answer(error: c_int) -> c_int {
 }
 
 with_site! {
-    /// `mtx_init`.
     fn mtx_init(2) => init;
-    /// `mtx_lock`.
     fn mtx_lock(1) => lock;
-    /// `mtx_trylock`.
     fn mtx_trylock(1) => trylock;
-    /// `mtx_timedlock`.
     fn mtx_timedlock(2) => timedlock;
-    /// `cnd_init`.
     fn cnd_init(1) => cond_init;
     /// `cnd_wait`: a cancellation point, as in glibc.
     fn cnd_wait(2) => wait;
@@ -78,14 +73,12 @@ unsafe extern "C" fn timedlock(mutex: *mut Mutex, at: *const timespec, site: Sit
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `mtx_unlock`.
 pub unsafe extern "C" fn mtx_unlock(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise.
     answer(unsafe { functions::pthread_mutex_unlock(mutex) })
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `mtx_destroy`.
 pub unsafe extern "C" fn mtx_destroy(mutex: *mut Mutex) {
     // C11 has no way to report that a thread holds it. SAFETY: the caller's promise.
     unsafe { functions::pthread_mutex_destroy(mutex) };
@@ -97,14 +90,12 @@ unsafe extern "C" fn cond_init(cond: *mut Cond, site: Site) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `cnd_signal`.
 pub unsafe extern "C" fn cnd_signal(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise.
     answer(unsafe { cond::pthread_cond_signal(cond) })
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `cnd_broadcast`.
 pub unsafe extern "C" fn cnd_broadcast(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise.
     answer(unsafe { cond::pthread_cond_broadcast(cond) })
@@ -126,7 +117,6 @@ unsafe extern "C-unwind" fn timedwait(
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `cnd_destroy`.
 pub unsafe extern "C" fn cnd_destroy(cond: *mut Cond) {
     // SAFETY: the caller's promise.
     unsafe { cond::pthread_cond_destroy(cond) };

@@ -140,7 +140,6 @@ impl Entry {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cancel`.
 pub unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
     // CA
     // SAFETY: the caller's promise.

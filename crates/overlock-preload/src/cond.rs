@@ -127,14 +127,17 @@ impl Cond {
         }
     }
 
-    /// Waits for a condition variable that is glibc's with a hidden mutex in place of `mutex`,
-    /// which is ours. Returns 0 or an errno.
-    fn wait_hidden(
+    /// Waits for a condition variable that is glibc's, with a hidden mutex in place of `mutex` if
+    /// that is ours. Returns 0 or an errno.
+    fn wait_shared(
         &self,
         mutex: &Mutex,
         site: Site,
         wait: impl FnOnce(*mut c_void) -> c_int,
     ) -> c_int {
+        if !mutex.is_ours() {
+            return wait(mutex.as_glibcs());
+        }
         cancel::act();
         order::sleeps_releasing(core::ptr::from_ref(mutex).addr(), site);
         let hidden = self.hidden();
@@ -175,13 +178,9 @@ unsafe extern "C" {
 }
 
 with_site! {
-    /// `pthread_cond_init`.
     fn pthread_cond_init(2) => init;
-    /// `pthread_cond_wait`.
     fn pthread_cond_wait(2) => wait;
-    /// `pthread_cond_timedwait`.
     fn pthread_cond_timedwait(3) => timedwait;
-    /// `pthread_cond_clockwait`.
     fn pthread_cond_clockwait(4) => clockwait;
 }
 
@@ -222,7 +221,6 @@ pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cond_signal`.
 pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
@@ -235,7 +233,6 @@ pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_cond_broadcast`.
 pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
@@ -261,10 +258,31 @@ pub(crate) unsafe extern "C-unwind" fn wait(
     }
     // SAFETY: a condition variable of glibc's, and a mutex of glibc's that the caller owns.
     let wait = |mutex| unsafe { real::pthread_cond_wait(cond.as_glibcs(), mutex) };
-    if mutex.is_ours() {
-        cond.wait_hidden(mutex, site, wait)
-    } else {
-        wait(mutex.as_glibcs())
+    cond.wait_shared(mutex, site, wait)
+}
+
+/// The timed waits: `glibcs` is glibc's for a shared condition variable. Without `clock` it is the
+/// condition variable's own.
+///
+/// # Safety
+///
+/// A condition variable, a mutex that the caller owns, and a moment.
+unsafe fn wait_until(
+    cond: &Cond,
+    mutex: *mut Mutex,
+    (clock, at): (Option<clockid_t>, *const timespec),
+    site: Site,
+    glibcs: impl FnOnce(*mut c_void) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let mutex = unsafe { &*mutex };
+    if cond.is_shared() {
+        return cond.wait_shared(mutex, site, glibcs);
+    }
+    // SAFETY: the caller's promise.
+    match deadline(clock.unwrap_or_else(|| cond.clock()), unsafe { &*at }) {
+        Ok(until) => cond.wait(mutex, Some(until), site),
+        Err(error) => error,
     }
 }
 
@@ -276,23 +294,10 @@ pub(crate) unsafe extern "C-unwind" fn timedwait(
 ) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
-    // SAFETY: and a mutex, which it owns.
-    let mutex = unsafe { &*mutex };
-    // SAFETY: and a moment.
-    let at = unsafe { &*at };
-    if !cond.is_shared() {
-        return match deadline(cond.clock(), at) {
-            Ok(until) => cond.wait(mutex, Some(until), site),
-            Err(error) => error,
-        };
-    }
     // SAFETY: as in `wait`.
-    let wait = |mutex| unsafe { real::pthread_cond_timedwait(cond.as_glibcs(), mutex, at) };
-    if mutex.is_ours() {
-        cond.wait_hidden(mutex, site, wait)
-    } else {
-        wait(mutex.as_glibcs())
-    }
+    let glibcs = |mutex| unsafe { real::pthread_cond_timedwait(cond.as_glibcs(), mutex, at) };
+    // SAFETY: the caller's promises.
+    unsafe { wait_until(cond, mutex, (None, at), site, glibcs) }
 }
 
 unsafe extern "C-unwind" fn clockwait(
@@ -302,26 +307,14 @@ unsafe extern "C-unwind" fn clockwait(
     at: *const timespec,
     site: Site,
 ) -> c_int {
-    // SAFETY: the caller's promise: a condition variable.
-    let cond = unsafe { &*cond };
-    // SAFETY: and a mutex, which it owns.
-    let mutex = unsafe { &*mutex };
-    // SAFETY: and a moment.
-    let at = unsafe { &*at };
     if ![CLOCK_REALTIME, CLOCK_MONOTONIC].contains(&clock) {
         return EINVAL;
     }
-    if !cond.is_shared() {
-        return match deadline(clock, at) {
-            Ok(until) => cond.wait(mutex, Some(until), site),
-            Err(error) => error,
-        };
-    }
+    // SAFETY: the caller's promise: a condition variable.
+    let cond = unsafe { &*cond };
     // SAFETY: as in `wait`.
-    let wait = |mutex| unsafe { real::pthread_cond_clockwait(cond.as_glibcs(), mutex, clock, at) };
-    if mutex.is_ours() {
-        cond.wait_hidden(mutex, site, wait)
-    } else {
-        wait(mutex.as_glibcs())
-    }
+    let glibcs =
+        |mutex| unsafe { real::pthread_cond_clockwait(cond.as_glibcs(), mutex, clock, at) };
+    // SAFETY: the caller's promises.
+    unsafe { wait_until(cond, mutex, (Some(clock), at), site, glibcs) }
 }

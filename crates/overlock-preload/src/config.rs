@@ -99,7 +99,6 @@ pub(crate) fn rw_unlock_generation() -> u32 {
     RW_UNLOCK_GENERATION.load(Relaxed)
 }
 
-/// The configuration.
 #[inline]
 pub fn get() -> Config {
     let mut bits = CONFIG.load(Relaxed);

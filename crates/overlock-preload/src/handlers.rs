@@ -35,12 +35,12 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use libc::{SIG_DFL, SIG_ERR, SIG_IGN};
 
 use crate::real::{Early, missing};
+use crate::site::with_site;
 use crate::{config, order};
 
 /// The number of different handlers that have stubs.
 const STUBS: usize = 1024;
 
-/// Bytes of a stub.
 const STUB: usize = 16;
 
 /// The program's handler of each stub; 0 for a free stub. An entry that is not 0 does not change.
@@ -166,7 +166,6 @@ pub fn start() {
     }
 }
 
-/// `sigaction`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn sigaction(
     signal: c_int,
@@ -223,7 +222,6 @@ unsafe fn exchange(function: &Early, signal: c_int, handler: usize) -> usize {
 
 macro_rules! exchanging {
     ($($name:ident => $function:ident;)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`.")]
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(signal: c_int, handler: usize) -> usize {
             // SAFETY: the caller's promise.
@@ -241,15 +239,9 @@ exchanging! {
     sigset => SIGSET;
 }
 
-/// Another name of [`sigaction`].
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __sigaction(
-    signal: c_int,
-    new: *const libc::sigaction,
-    old: *mut libc::sigaction,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { sigaction(signal, new, old) }
+with_site! {
+    // An old name.
+    fn __sigaction(3) => sigaction;
 }
 
 /// Reports that the thread leaves all handlers that it runs.
@@ -275,7 +267,6 @@ unsafe fn jump(function: &Early, to: *mut c_void, value: c_int) -> ! {
 
 macro_rules! jumping {
     ($($name:ident => $function:ident;)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`.")]
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(to: *mut c_void, value: c_int) -> ! {
             // SAFETY: the caller's promise.
@@ -291,7 +282,6 @@ jumping! {
     __longjmp_chk => LONGJMP_CHK;
 }
 
-/// `setcontext`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn setcontext(to: *const c_void) -> c_int {
     leave();

@@ -145,33 +145,19 @@ impl Mutex {
         if knows_its_owner && self.is_mine() {
             return self.acquire_again(self.kind(), wait);
         }
-        let config = config::get();
-        let result = if config.lockdep {
-            self.take_validated(wait, site)
-        } else if config.stat {
-            match self.attempt(wait, site) {
-                EBUSY if !matches!(wait, Wait::Not) => self.wait(wait, site),
-                result => result,
-            }
+        let attempt = || self.attempt(wait, site);
+        let result = if matches!(wait, Wait::Not) {
+            order::attempt(self.address(), How::EXCLUSIVE, site, attempt)
         } else {
-            self.take(wait)
+            let limited = matches!(wait, Wait::Until(_));
+            let how = order::limited(How::EXCLUSIVE, limited);
+            let wait = || self.wait(wait, site);
+            order::acquire(self.address(), how, site, attempt, wait)
         };
         if result == 0 && knows_its_owner {
             self.owner.store(me(), Relaxed);
         }
         result
-    }
-
-    /// Acquires the lock under the validator. Returns 0 or an errno.
-    fn take_validated(&self, wait: Wait, site: Site) -> c_int {
-        let attempt = || self.attempt(wait, site);
-        if matches!(wait, Wait::Not) {
-            return order::attempt(self.address(), How::EXCLUSIVE, site, attempt);
-        }
-        let limited = !matches!(wait, Wait::Forever | Wait::Adopted);
-        let how = order::limited(How::EXCLUSIVE, limited);
-        let wait = || self.wait(wait, site);
-        order::acquire(self.address(), how, site, attempt, wait)
     }
 
     /// Tries to acquire the lock, with statistics if configured. Returns `EBUSY` if it is not free,

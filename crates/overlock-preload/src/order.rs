@@ -58,8 +58,8 @@ pub(crate) fn limited(how: How, is_limited: bool) -> How {
     if is_limited { how.trying() } else { how }
 }
 
-/// Acquires the lock at address `lock` under the validator: by `attempt`, and by `wait` if that
-/// returns `EBUSY`. Both return 0 or an errno, and so does this function.
+/// Acquires the lock at address `lock`: with validator or statistics by `attempt`, and by `wait` if
+/// that returns `EBUSY`; else by `wait` alone. Both return 0 or an errno, and so does this function.
 pub(crate) fn acquire(
     lock: usize,
     how: How,
@@ -67,25 +67,36 @@ pub(crate) fn acquire(
     attempt: impl FnOnce() -> c_int,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
+    let config = config::get();
+    if !config.lockdep {
+        return match config.stat {
+            true => or_wait(attempt(), wait),
+            false => wait(),
+        };
+    }
     let class = lockdep::class_of_lock(lock);
     let site = CodeSite::code(site);
     lockdep::acquire(lock, class, how, site);
-    let mut result = attempt();
-    if result == EBUSY {
+    let result = or_wait(attempt(), || {
         lockdep::begin_wait(lock, class, how, site);
-        result = wait();
+        let result = wait();
         lockdep::end_wait(lock);
-    }
+        result
+    });
     if result == 0 {
         lockdep::acquired(lock, class, how, site);
     }
     result
 }
 
-/// Tries to acquire the lock at address `lock` under the validator. Returns 0 or an errno.
+fn or_wait(attempt: c_int, wait: impl FnOnce() -> c_int) -> c_int {
+    if attempt == EBUSY { wait() } else { attempt }
+}
+
+/// Tries to acquire the lock at address `lock`. Returns 0 or an errno.
 pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() -> c_int) -> c_int {
     let result = attempt();
-    if result == 0 {
+    if result == 0 && config::get().lockdep {
         let class = lockdep::class_of_lock(lock);
         lockdep::acquired(lock, class, how.trying(), CodeSite::code(site));
     }

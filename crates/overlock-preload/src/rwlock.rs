@@ -42,9 +42,10 @@ mod tests;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use libc::{EBUSY, EDEADLK};
+use libc::EDEADLK;
 use overlock::Linux;
 use overlock_core::Deadline;
+use overlock_core::raw::{RawForkRwLock, RawRwLock};
 use overlock_core::rw::OverlockRw;
 use overlock_core::rw::overlock_rw::Passing;
 
@@ -82,42 +83,6 @@ pub struct Attributes {
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`
 const PREFER_WRITER: u32 = 2;
 
-/// A lock that a `pthread_rwlock_t` can be made of. Results are 0 or an errno.
-trait Backend {
-    fn read(&self, passing: Passing, until: Option<Deadline>) -> c_int;
-    fn try_read(&self, passing: Passing) -> c_int;
-    fn write(&self, until: Option<Deadline>) -> c_int;
-    fn try_write(&self) -> c_int;
-
-    /// Whether a waiter of the lock is visible in its state.
-    fn is_waited_for(&self) -> bool;
-
-    /// Whether a writer holds it. The caller is one of its holders.
-    fn is_written(&self) -> bool;
-
-    /// Whether readers hold it. The caller is one of its holders.
-    fn is_read(&self) -> bool;
-
-    /// # Safety
-    ///
-    /// The caller holds it for reading.
-    unsafe fn unlock_read(&self);
-
-    /// # Safety
-    ///
-    /// The caller holds it for writing.
-    unsafe fn unlock_write(&self);
-
-    /// Forgets all waiters after fork() in the child; `written` says whether the child's thread
-    /// holds it for writing.
-    ///
-    /// # Safety
-    ///
-    /// The waiters do not exist in the child, and no thread uses the lock.
-    unsafe fn after_fork(&self, written: bool);
-}
-
-/// The recommended lock.
 type Recommended = OverlockRw<Linux>;
 
 impl RwLock {
@@ -162,7 +127,7 @@ impl RwLock {
             // until the update is done.
             unsafe {
                 self.recommended()
-                    .after_fork(self.writer.load(Relaxed) != 0)
+                    .forget_waiters(self.writer.load(Relaxed) != 0)
             };
         });
         true
@@ -227,7 +192,7 @@ impl RwLock {
         let plain =
             self.is_plain(config::rw_unlock_generation()) && self.observed.load(Relaxed) == 0;
         if plain {
-            self.release_of(self.recommended());
+            self.release_raw();
         }
         plain
     }
@@ -236,42 +201,32 @@ impl RwLock {
         if self.is_mine() {
             return EDEADLK;
         }
-        let config = config::get();
-        let wait = || match config.stat {
+        // Barges only if `wait` would do so at once, and never under the validator.
+        let passing = match self.passing() {
+            Passing::AtOnce if !config::get().lockdep => Passing::AtOnce,
+            _ => Passing::Never,
+        };
+        let attempt = || self.attempt_to_read(passing, site);
+        let wait = || match config::get().stat {
             true => self.wait_to_read_counted(until, site),
-            false => self.recommended().read(self.passing(), until),
+            false => self.take_share(self.passing(), until),
         };
-        let result = if config.lockdep {
-            // Without barging, which is up to `wait`.
-            let attempt = || self.attempt_to_read(Passing::Never, site);
-            let how = order::limited(self.how_read(), until.is_some());
-            order::acquire(self.address(), how, site, attempt, wait)
-        } else if config.stat {
-            // Barges only if `wait` would do so at once.
-            let passing = match self.passing() {
-                Passing::AtOnce => Passing::AtOnce,
-                _ => Passing::Never,
-            };
-            match self.attempt_to_read(passing, site) {
-                EBUSY => wait(),
-                result => result,
-            }
-        } else {
-            wait()
-        };
-        if result == 0 {
-            thread::change_reads(|reads| reads.wrapping_add(1));
-        }
-        result
+        let how = order::limited(self.how_read(), until.is_some());
+        self.has_read(order::acquire(self.address(), how, site, attempt, wait))
     }
 
     fn try_read(&self, site: Site) -> c_int {
         let attempt = || self.attempt_to_read(self.passing(), site);
-        let result = if config::get().lockdep {
-            order::attempt(self.address(), self.how_read(), site, attempt)
-        } else {
-            attempt()
-        };
+        self.has_read(order::attempt(
+            self.address(),
+            self.how_read(),
+            site,
+            attempt,
+        ))
+    }
+
+    /// Counts the lock among those that the thread reads, if an acquisition has returned 0.
+    fn has_read(&self, result: c_int) -> c_int {
         if result == 0 {
             thread::change_reads(|reads| reads.wrapping_add(1));
         }
@@ -282,7 +237,7 @@ impl RwLock {
     fn attempt_to_read(&self, passing: Passing, site: Site) -> c_int {
         match config::get().stat {
             true => self.attempt_to_read_counted(passing, site),
-            false => self.recommended().try_read(passing),
+            false => self.try_take_share(passing),
         }
     }
 
@@ -290,36 +245,27 @@ impl RwLock {
         if self.is_mine() {
             return EDEADLK;
         }
-        let config = config::get();
-        let wait = || match config.stat {
+        let wait = || match config::get().stat {
             true => self.wait_to_write_counted(until, site),
-            false => self.recommended().write(until),
+            false => self.take(until),
         };
         let attempt = || self.attempt_to_write(site);
-        let result = if config.lockdep {
-            let how = order::limited(How::EXCLUSIVE, until.is_some());
-            order::acquire(self.address(), how, site, attempt, wait)
-        } else if config.stat {
-            match attempt() {
-                EBUSY => wait(),
-                result => result,
-            }
-        } else {
-            wait()
-        };
-        if result == 0 {
-            self.writer.store(me(), Relaxed);
-        }
-        result
+        let how = order::limited(How::EXCLUSIVE, until.is_some());
+        self.has_written(order::acquire(self.address(), how, site, attempt, wait))
     }
 
     fn try_write(&self, site: Site) -> c_int {
         let attempt = || self.attempt_to_write(site);
-        let result = if config::get().lockdep {
-            order::attempt(self.address(), How::EXCLUSIVE, site, attempt)
-        } else {
-            attempt()
-        };
+        self.has_written(order::attempt(
+            self.address(),
+            How::EXCLUSIVE,
+            site,
+            attempt,
+        ))
+    }
+
+    /// Records the calling thread as the writer, if an acquisition has returned 0.
+    fn has_written(&self, result: c_int) -> c_int {
         if result == 0 {
             self.writer.store(me(), Relaxed);
         }
@@ -330,7 +276,7 @@ impl RwLock {
     fn attempt_to_write(&self, site: Site) -> c_int {
         match config::get().stat {
             true => self.attempt_to_write_counted(site),
-            false => self.recommended().try_write(),
+            false => self.try_take(),
         }
     }
 
@@ -338,7 +284,7 @@ impl RwLock {
         if config::get().lockdep {
             self.report_release();
         }
-        let release = || self.release_of(self.recommended());
+        let release = || self.release_raw();
         match config::get().stat {
             true => self.release_counted(release),
             false => release(),
@@ -349,9 +295,9 @@ impl RwLock {
     /// reader whose acquisition was not seen.
     fn report_release(&self) {
         let address = self.address();
-        if self.recommended().is_written() {
+        if self.recommended().is_write_locked() {
             order::release(address);
-        } else if self.recommended().is_read() {
+        } else if self.recommended().is_locked() {
             order::release_shared(address);
         } else {
             order::release_free(address);
@@ -360,16 +306,17 @@ impl RwLock {
 
     /// Releases what the caller holds: the lock's state says whether for reading or writing.
     #[inline(always)]
-    fn release_of(&self, lock: &impl Backend) {
-        if lock.is_written() {
+    fn release_raw(&self) {
+        let lock = self.recommended();
+        if lock.is_write_locked() {
             self.writer.store(0, Relaxed);
             // SAFETY: there is a writer, and the caller holds the lock, as POSIX demands: so it is
             // the writer.
-            unsafe { lock.unlock_write() }
-        } else if lock.is_read() {
+            unsafe { lock.unlock_write(()) }
+        } else if lock.is_locked() {
             thread::change_reads(|reads| reads.saturating_sub(1));
             // SAFETY: there is no writer, so the caller is a reader.
-            unsafe { lock.unlock_read() }
+            unsafe { lock.unlock_read(()) }
         }
     }
 }

@@ -37,7 +37,6 @@ fn restricts() {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
-/// `prctl`.
 pub unsafe extern "C" fn prctl() {
     #[cfg(target_arch = "x86_64")]
     core::arch::naked_asm!(
@@ -68,7 +67,6 @@ pub unsafe extern "C" fn prctl() {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
-/// `syscall`.
 pub unsafe extern "C" fn syscall() {
     #[cfg(target_arch = "x86_64")]
     core::arch::naked_asm!(

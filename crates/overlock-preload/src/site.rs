@@ -83,5 +83,4 @@ macro_rules! at_cache_line {
 }
 pub(crate) use at_cache_line;
 
-/// A return address.
 pub type Site = usize;

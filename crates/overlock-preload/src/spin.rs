@@ -83,9 +83,7 @@ fn take_slow(lock: &SpinLock, site: Site) {
 }
 
 with_site! {
-    /// `pthread_spin_init`.
     fn pthread_spin_init(2) => init;
-    /// `pthread_spin_lock`.
     fn pthread_spin_lock(1) => take;
 }
 
@@ -112,7 +110,6 @@ unsafe extern "C" fn take(lock: *mut SpinLock, site: Site) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_spin_trylock`.
 pub unsafe extern "C" fn pthread_spin_trylock(lock: *mut SpinLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     if try_take(unsafe { &*lock }) {
@@ -123,7 +120,6 @@ pub unsafe extern "C" fn pthread_spin_trylock(lock: *mut SpinLock) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_spin_unlock`.
 pub unsafe extern "C" fn pthread_spin_unlock(lock: *mut SpinLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };

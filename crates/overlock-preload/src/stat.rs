@@ -189,14 +189,11 @@ pub(crate) fn unfair(at: Where, count: u32) {
     }
 }
 
-/// Returns the time at which the lock of a flight is about to be released, in nanoseconds.
-pub(crate) fn releasing() -> u64 {
-    clock::now()
-}
-
-/// Ends a flight, whose lock was released at `at_ns`.
+/// Ends a flight with the release of its lock.
 #[cold]
-pub(crate) fn released(number: u32, at_ns: u64) {
+pub(crate) fn released_by(number: u32, release: impl FnOnce()) {
+    let at_ns = clock::now();
+    release();
     let Some(flight) = flight::end(number) else {
         return;
     };

@@ -164,7 +164,6 @@ fn run_validated_with(source: &str, scene: &str, environment: &[(&str, &str)]) -
     said
 }
 
-/// The titles of the reports.
 fn titles(said: &str) -> Vec<&str> {
     let lines = said.lines();
     lines

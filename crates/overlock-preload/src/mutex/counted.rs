@@ -11,7 +11,6 @@ use super::{Mutex, NORMAL, Wait};
 use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Where, flight};
-use crate::thread;
 
 at_cache_line!(".text.overlock.lock_counted");
 
@@ -59,26 +58,19 @@ impl Mutex {
         self.count.store(site as u32, Relaxed);
     }
 
-    /// The number of acquisitions of the lock, or `None` if it keeps none.
-    fn count_of_lock(&self) -> Option<u32> {
-        let counts = config::get().mutex == config::Lock::Overlock;
-        counts.then(|| self.acquisitions().load(Relaxed))
-    }
-
     /// Tries to acquire the lock with statistics: the general path. Returns 0 or `EBUSY`.
     #[cold]
     pub(super) fn attempt_counted(&self, site: Site) -> c_int {
         let is_waited_for = self.main().is_contended();
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
-        let own = self.count_of_lock();
+        let count = self.acquisitions().load(Relaxed);
         let error = self.try_acquire();
         if error == 0 {
             let at = self.at(site);
-            let count = own.unwrap_or_else(thread::begin_call);
             if is_waited_for {
                 stat::unfair(at, count);
             }
-            let weight = stat::weight(count, own.is_some());
+            let weight = stat::weight(count, true);
             let flight = weight.map_or(0, |weight| stat::sample(at, weight));
             self.is_taken(flight, site);
         }
@@ -88,11 +80,11 @@ impl Mutex {
     /// Acquires a lock that was not free, with statistics: the general path. Returns 0 or an errno.
     #[cold]
     pub(super) fn wait_counted(&self, wait: Wait, site: Site) -> c_int {
-        let before = self.count_of_lock().unwrap_or_default();
+        let before = self.acquisitions().load(Relaxed);
         let waiting = stat::Wait::begin(self.holder(), before);
         let error = self.take(wait);
         if error == 0 {
-            let count = self.count_of_lock().unwrap_or_default();
+            let count = self.acquisitions().load(Relaxed);
             self.is_taken(waiting.over(self.at(site), count), site);
         } else {
             waiting.gave_up(self.at(site));
@@ -102,9 +94,8 @@ impl Mutex {
 
     /// Records the acquisition for later waiters, and its flight for the release.
     fn is_taken(&self, flight: u32, site: Site) {
-        if let Some(count) = self.count_of_lock() {
-            self.acquisitions().store(count.wrapping_add(1), Relaxed);
-        }
+        let count = self.acquisitions().load(Relaxed);
+        self.acquisitions().store(count.wrapping_add(1), Relaxed);
         if self.is_plain() {
             self.note(site);
         }
@@ -115,9 +106,7 @@ impl Mutex {
     #[cold]
     pub(super) fn release_recorded(&self, release: impl FnOnce()) {
         let flight = self.observed.load(Relaxed);
-        let now = stat::releasing();
         self.observed.store(0, Relaxed);
-        release();
-        stat::released(flight, now);
+        stat::released_by(flight, release);
     }
 }

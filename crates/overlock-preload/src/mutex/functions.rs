@@ -13,22 +13,17 @@ use crate::time::deadline;
 use crate::{config, order, real, stat};
 
 with_site! {
-    /// `pthread_mutex_init`.
     fn pthread_mutex_init(2) => init;
-    /// `pthread_mutex_lock`.
     fn pthread_mutex_lock(1) => lock;
-    /// `pthread_mutex_trylock`.
     fn pthread_mutex_trylock(1) => trylock;
-    /// `pthread_mutex_timedlock`.
     fn pthread_mutex_timedlock(2) => timedlock;
-    /// `pthread_mutex_clocklock`.
     fn pthread_mutex_clocklock(3) => clocklock;
-    /// An old name of [`pthread_mutex_init`].
+    // Old names.
     fn __pthread_mutex_init(2) => init;
-    /// An old name of [`pthread_mutex_lock`].
     fn __pthread_mutex_lock(1) => lock;
-    /// An old name of [`pthread_mutex_trylock`].
     fn __pthread_mutex_trylock(1) => trylock;
+    fn __pthread_mutex_destroy(1) => pthread_mutex_destroy;
+    fn __pthread_mutex_unlock(1) => pthread_mutex_unlock;
 }
 
 pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site: Site) -> c_int {
@@ -50,7 +45,6 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `pthread_mutex_destroy`.
 pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
@@ -65,13 +59,6 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     order::destroyed(mutex.address());
     mutex.kind.store(DESTROYED, Relaxed);
     0
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// An old name of [`pthread_mutex_destroy`].
-pub unsafe extern "C" fn __pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { pthread_mutex_destroy(mutex) }
 }
 
 at_cache_line!(".text.overlock.lock");
@@ -183,7 +170,6 @@ unsafe extern "C" fn clocklock(
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(link_section = ".text.overlock.mutex_unlock")]
-/// `pthread_mutex_unlock`.
 pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
@@ -223,11 +209,4 @@ extern "C" fn unlock_if_mine(mutex: &Mutex) -> c_int {
 #[inline(never)]
 extern "C" fn unlock_generally(mutex: &Mutex) -> c_int {
     mutex.release_any()
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// An old name of [`pthread_mutex_unlock`].
-pub unsafe extern "C" fn __pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { pthread_mutex_unlock(mutex) }
 }

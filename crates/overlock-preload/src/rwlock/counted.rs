@@ -6,10 +6,11 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Deadline;
+use overlock_core::raw::RawRwLock;
 use overlock_shared::Kind;
 
 use super::functions::{rdlock_generally, wrlock_generally};
-use super::{Backend, Passing, RwLock};
+use super::{Passing, RwLock};
 use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Where};
@@ -27,7 +28,7 @@ pub(super) extern "C" fn read(lock: &RwLock, site: Site) -> c_int {
     }
     let recommended = lock.recommended();
     // Decided before the acquisition, as with mutexes. The general path decides again.
-    let is_general = stat::sampled(thread::call()) || recommended.is_waited_for();
+    let is_general = stat::sampled(thread::call()) || recommended.is_contended();
     if is_general || !recommended.enter() {
         return rdlock_generally(lock, site);
     }
@@ -45,7 +46,7 @@ pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
     }
     let recommended = lock.recommended();
     // As above.
-    if stat::sampled(lock.writes()) || recommended.is_waited_for() || !recommended.try_write_now() {
+    if stat::sampled(lock.writes()) || recommended.is_contended() || !recommended.try_write_now() {
         return wrlock_generally(lock, site);
     }
     lock.writer.store(me(), Relaxed);
@@ -80,21 +81,20 @@ impl RwLock {
     /// The lower half of the call site of the present writer, or else of the last reader; 0 if
     /// there is none.
     fn holder(&self) -> u32 {
-        let (written, read) = (
-            self.recommended().is_written(),
-            self.recommended().is_read(),
-        );
-        match (written, read) {
-            (true, _) => (self.written.load(Relaxed) >> 32) as u32,
-            (_, true) => self.reader.load(Relaxed),
-            _ => 0,
+        let lock = self.recommended();
+        if lock.is_write_locked() {
+            (self.written.load(Relaxed) >> 32) as u32
+        } else if lock.is_locked() {
+            self.reader.load(Relaxed)
+        } else {
+            0
         }
     }
 
     #[cold]
     pub(super) fn attempt_to_read_counted(&self, passing: Passing, site: Site) -> c_int {
-        let is_waited_for = self.recommended().is_waited_for();
-        let error = self.recommended().try_read(passing);
+        let is_waited_for = self.recommended().is_contended();
+        let error = self.try_take_share(passing);
         if error == 0 {
             self.note_reader(site);
             let at = self.at(Kind::Read, site);
@@ -112,7 +112,7 @@ impl RwLock {
     #[cold]
     pub(super) fn wait_to_read_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
-        let error = self.recommended().read(self.passing(), until);
+        let error = self.take_share(self.passing(), until);
         let at = self.at(Kind::Read, site);
         if error == 0 {
             self.note_reader(site);
@@ -131,8 +131,8 @@ impl RwLock {
 
     #[cold]
     pub(super) fn attempt_to_write_counted(&self, site: Site) -> c_int {
-        let is_waited_for = self.recommended().is_waited_for();
-        let error = self.recommended().try_write();
+        let is_waited_for = self.recommended().is_contended();
+        let error = self.try_take();
         if error != 0 {
             return error;
         }
@@ -151,7 +151,7 @@ impl RwLock {
     #[cold]
     pub(super) fn wait_to_write_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
-        let error = self.recommended().write(until);
+        let error = self.take(until);
         let at = self.at(Kind::Write, site);
         if error == 0 {
             self.note_writer(site);
@@ -171,9 +171,7 @@ impl RwLock {
         if flight == 0 {
             return release();
         }
-        let now = stat::releasing();
         self.observed.store(0, Relaxed);
-        release();
-        stat::released(flight, now);
+        stat::released_by(flight, release);
     }
 }

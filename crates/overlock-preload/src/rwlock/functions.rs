@@ -11,34 +11,23 @@ use crate::time::deadline;
 use crate::{config, order, real, stat, thread};
 
 with_site! {
-    /// `pthread_rwlock_init`.
     fn pthread_rwlock_init(2) => init;
-    /// `pthread_rwlock_rdlock`.
     fn pthread_rwlock_rdlock(1) => rdlock;
-    /// `pthread_rwlock_tryrdlock`.
     fn pthread_rwlock_tryrdlock(1) => tryrdlock;
-    /// `pthread_rwlock_timedrdlock`.
     fn pthread_rwlock_timedrdlock(2) => timedrdlock;
-    /// `pthread_rwlock_clockrdlock`.
     fn pthread_rwlock_clockrdlock(3) => clockrdlock;
-    /// `pthread_rwlock_wrlock`.
     fn pthread_rwlock_wrlock(1) => wrlock;
-    /// `pthread_rwlock_trywrlock`.
     fn pthread_rwlock_trywrlock(1) => trywrlock;
-    /// `pthread_rwlock_timedwrlock`.
     fn pthread_rwlock_timedwrlock(2) => timedwrlock;
-    /// `pthread_rwlock_clockwrlock`.
     fn pthread_rwlock_clockwrlock(3) => clockwrlock;
-    /// An old name of [`pthread_rwlock_init`].
+    // Old names.
     fn __pthread_rwlock_init(2) => init;
-    /// An old name of [`pthread_rwlock_rdlock`].
     fn __pthread_rwlock_rdlock(1) => rdlock;
-    /// An old name of [`pthread_rwlock_tryrdlock`].
     fn __pthread_rwlock_tryrdlock(1) => tryrdlock;
-    /// An old name of [`pthread_rwlock_wrlock`].
     fn __pthread_rwlock_wrlock(1) => wrlock;
-    /// An old name of [`pthread_rwlock_trywrlock`].
     fn __pthread_rwlock_trywrlock(1) => trywrlock;
+    fn __pthread_rwlock_destroy(1) => pthread_rwlock_destroy;
+    fn __pthread_rwlock_unlock(1) => pthread_rwlock_unlock;
 }
 
 unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site) -> c_int {
@@ -150,7 +139,6 @@ unsafe extern "C" fn trywrlock(lock: *mut RwLock, site: Site) -> c_int {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(link_section = ".text.overlock.rwlock_unlock")]
-/// `pthread_rwlock_unlock`.
 pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
@@ -176,9 +164,8 @@ extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
 ///
 /// `lock` is a lock, `at` a `timespec`, and `glibcs` may be called for a lock of glibc's.
 unsafe fn timed(
-    lock: *mut RwLock,
-    (clock, at): (clockid_t, *const timespec),
-    ours: impl FnOnce(&RwLock, Option<Deadline>) -> c_int,
+    (lock, clock, at, site): (*mut RwLock, clockid_t, *const timespec, Site),
+    ours: impl FnOnce(&RwLock, Option<Deadline>, Site) -> c_int,
     glibcs: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -188,7 +175,7 @@ unsafe fn timed(
     }
     // SAFETY: as above.
     match deadline(clock, unsafe { &*at }) {
-        Ok(until) => ours(lock, Some(until)),
+        Ok(until) => ours(lock, Some(until), site),
         Err(error) => error,
     }
 }
@@ -197,28 +184,14 @@ unsafe extern "C" fn timedrdlock(lock: *mut RwLock, at: *const timespec, site: S
     // SAFETY: the caller's promises, in each.
     let glibcs = |lock| unsafe { real::pthread_rwlock_timedrdlock(lock, at) };
     // SAFETY: the caller's promises.
-    unsafe {
-        timed(
-            lock,
-            (CLOCK_REALTIME, at),
-            |lock, until| lock.read(until, site),
-            glibcs,
-        )
-    }
+    unsafe { timed((lock, CLOCK_REALTIME, at, site), RwLock::read, glibcs) }
 }
 
 unsafe extern "C" fn timedwrlock(lock: *mut RwLock, at: *const timespec, site: Site) -> c_int {
     // SAFETY: the caller's promises, in each.
     let glibcs = |lock| unsafe { real::pthread_rwlock_timedwrlock(lock, at) };
     // SAFETY: the caller's promises.
-    unsafe {
-        timed(
-            lock,
-            (CLOCK_REALTIME, at),
-            |lock, until| lock.write(until, site),
-            glibcs,
-        )
-    }
+    unsafe { timed((lock, CLOCK_REALTIME, at, site), RwLock::write, glibcs) }
 }
 
 unsafe extern "C" fn clockrdlock(
@@ -230,14 +203,7 @@ unsafe extern "C" fn clockrdlock(
     // SAFETY: the caller's promises, in each.
     let glibcs = |lock| unsafe { real::pthread_rwlock_clockrdlock(lock, clock, at) };
     // SAFETY: the caller's promises.
-    unsafe {
-        timed(
-            lock,
-            (clock, at),
-            |lock, until| lock.read(until, site),
-            glibcs,
-        )
-    }
+    unsafe { timed((lock, clock, at, site), RwLock::read, glibcs) }
 }
 
 unsafe extern "C" fn clockwrlock(
@@ -249,26 +215,5 @@ unsafe extern "C" fn clockwrlock(
     // SAFETY: the caller's promises, in each.
     let glibcs = |lock| unsafe { real::pthread_rwlock_clockwrlock(lock, clock, at) };
     // SAFETY: the caller's promises.
-    unsafe {
-        timed(
-            lock,
-            (clock, at),
-            |lock, until| lock.write(until, site),
-            glibcs,
-        )
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// An old name of [`pthread_rwlock_destroy`].
-pub unsafe extern "C" fn __pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { pthread_rwlock_destroy(lock) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-/// An old name of [`pthread_rwlock_unlock`].
-pub unsafe extern "C" fn __pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { pthread_rwlock_unlock(lock) }
+    unsafe { timed((lock, clock, at, site), RwLock::write, glibcs) }
 }

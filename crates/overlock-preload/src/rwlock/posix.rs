@@ -1,16 +1,14 @@
-//! The recommended lock as `pthread_rwlock_t`: [`overlock_rw`](overlock_core::rw::overlock_rw),
-//! with the errors of POSIX.
+//! Acquisitions of the recommended lock, [`overlock_rw`](overlock_core::rw::overlock_rw), with the
+//! errors of POSIX: results are 0 or an errno.
 
 use core::ffi::c_int;
 
 use libc::{EAGAIN, EBUSY, ETIMEDOUT};
-use overlock::Linux;
 use overlock_core::Deadline;
-use overlock_core::raw::{RawForkRwLock, RawRwLock};
-use overlock_core::rw::OverlockRw;
+use overlock_core::raw::RawRwLock;
 use overlock_core::rw::overlock_rw::Refused;
 
-use super::{Backend, Passing};
+use super::{Passing, RwLock};
 
 fn errno(result: Result<(), Refused>) -> c_int {
     match result {
@@ -21,56 +19,23 @@ fn errno(result: Result<(), Refused>) -> c_int {
     }
 }
 
-impl Backend for OverlockRw<Linux> {
-    fn read(&self, passing: Passing, until: Option<Deadline>) -> c_int {
-        errno(self.read_passing(passing, until))
+impl RwLock {
+    pub(super) fn take_share(&self, passing: Passing, until: Option<Deadline>) -> c_int {
+        errno(self.recommended().read_passing(passing, until))
     }
 
-    fn try_read(&self, passing: Passing) -> c_int {
-        errno(self.try_read_passing(passing))
+    pub(super) fn try_take_share(&self, passing: Passing) -> c_int {
+        errno(self.recommended().try_read_passing(passing))
     }
 
-    fn write(&self, until: Option<Deadline>) -> c_int {
-        if self.write_within(until) {
-            0
-        } else {
-            ETIMEDOUT
+    pub(super) fn take(&self, until: Option<Deadline>) -> c_int {
+        match self.recommended().write_within(until) {
+            true => 0,
+            false => ETIMEDOUT,
         }
     }
 
-    fn try_write(&self) -> c_int {
-        RawRwLock::try_write(self).map_or(EBUSY, |()| 0)
-    }
-
-    #[inline(always)]
-    fn is_waited_for(&self) -> bool {
-        self.is_contended()
-    }
-
-    #[inline]
-    fn is_written(&self) -> bool {
-        self.is_write_locked()
-    }
-
-    #[inline]
-    fn is_read(&self) -> bool {
-        self.is_locked()
-    }
-
-    #[inline]
-    unsafe fn unlock_read(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { RawRwLock::unlock_read(self, ()) };
-    }
-
-    #[inline]
-    unsafe fn unlock_write(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { RawRwLock::unlock_write(self, ()) };
-    }
-
-    unsafe fn after_fork(&self, written: bool) {
-        // SAFETY: the caller's promise.
-        unsafe { self.forget_waiters(written) };
+    pub(super) fn try_take(&self) -> c_int {
+        self.recommended().try_write().map_or(EBUSY, |()| 0)
     }
 }

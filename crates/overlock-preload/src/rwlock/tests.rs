@@ -39,10 +39,8 @@ fn timed_waits_that_give_up_return_etimedout() {
     assert_eq!(lock.try_write(0), EBUSY);
     lock.release();
     assert_eq!(lock.write(None, 0), 0);
-    let other = |passing| {
-        let raw = lock.recommended();
-        thread::scope(|s| s.spawn(|| raw.read(passing, soon())).join().unwrap())
-    };
+    let other =
+        |passing| thread::scope(|s| s.spawn(|| lock.take_share(passing, soon())).join().unwrap());
     assert_eq!(
         [Passing::Never, Passing::Later, Passing::AtOnce].map(other),
         [ETIMEDOUT; 3]

@@ -48,13 +48,9 @@ unsafe fn wait_until(
 }
 
 with_site! {
-    /// `sem_init`.
     fn sem_init(3) => init;
-    /// `sem_wait`.
     fn sem_wait(1) => wait;
-    /// `sem_timedwait`.
     fn sem_timedwait(2) => timedwait;
-    /// `sem_clockwait`.
     fn sem_clockwait(3) => clockwait;
 }
 
@@ -95,7 +91,6 @@ pub unsafe extern "C" fn sem_post(sem: *mut Sem) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_trywait`.
 pub unsafe extern "C" fn sem_trywait(sem: *mut Sem) -> c_int {
     // SAFETY: the caller's promise: a semaphore.
     let sem = unsafe { &*sem };
@@ -107,7 +102,6 @@ pub unsafe extern "C" fn sem_trywait(sem: *mut Sem) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-/// `sem_getvalue`.
 pub unsafe extern "C" fn sem_getvalue(sem: *mut Sem, to: *mut c_int) -> c_int {
     // SAFETY: the caller's promise: a semaphore.
     let sem = unsafe { &*sem };
