@@ -41,13 +41,13 @@ fn sum(rows: &[&Value], key: &str) -> u64 {
 }
 
 /// Runs the program of `name`, and returns its report and its table.
-fn report(name: &str, mutex: &str) -> (Value, String) {
-    let program = compile("hot", &format!("{name}-{mutex}"), &[]);
+fn report(name: &str) -> (Value, String) {
+    let program = compile("hot", name, &[]);
     let dir = tempfile::tempdir().unwrap();
     let (json, svg) = (dir.path().join("r.json"), dir.path().join("r.svg"));
     let report = format!("--report={}", json.display());
     let picture = format!("--svg={}", svg.display());
-    let output = run(&["--stat", "--mutex", mutex, &report, &picture])
+    let output = run(&["--stat", &report, &picture])
         .arg(program)
         .arg(ROUNDS.to_string())
         .output()
@@ -61,60 +61,53 @@ fn report(name: &str, mutex: &str) -> (Value, String) {
 
 #[test]
 fn the_contended_lock_is_on_top_with_its_sites_and_holders() {
-    for mutex in ["overlock", "mutex"] {
-        let (document, text) = report("hot-contended", mutex);
-        let process = &document["processes"][0];
-        let top = &process["locks"][0];
-        assert_eq!(top["lock"], "hot", "{mutex}: {text}");
-        assert_eq!(top["site"]["function"], "short_section");
-        assert!(top["site"]["file"].as_str().unwrap().ends_with("hot.c"));
-        assert_eq!(top["holders"][0]["site"]["function"], "long_section");
-        assert!(top["contentions"].as_u64().unwrap() >= 2, "{mutex}: {text}");
-        // The holder sleeps for a millisecond; a waiter waits for a part of that, or for several.
-        let avg = top["wait"]["avg_ns"].as_f64().unwrap();
-        assert!((50_000.0..100_000_000.0).contains(&avg), "{mutex}: {text}");
-        let holds: Vec<_> = at(process, "long_section");
-        if let Some(hold) = holds.iter().find_map(|row| row["hold"]["avg_ns"].as_f64()) {
-            assert!(
-                (1_000_000.0..50_000_000.0).contains(&hold),
-                "{mutex}: {text}"
-            );
-        }
-        let first = text.lines().nth(2).unwrap();
-        assert!(
-            first.contains("hot ") && first.contains("short_section hot.c:"),
-            "{text}"
-        );
-        assert!(first.contains("long_section hot.c:"), "{text}");
+    let (document, text) = report("hot-contended");
+    let process = &document["processes"][0];
+    let top = &process["locks"][0];
+    assert_eq!(top["lock"], "hot", "{text}");
+    assert_eq!(top["site"]["function"], "short_section");
+    assert!(top["site"]["file"].as_str().unwrap().ends_with("hot.c"));
+    assert_eq!(top["holders"][0]["site"]["function"], "long_section");
+    assert!(top["contentions"].as_u64().unwrap() >= 2, "{text}");
+    // The holder sleeps for a millisecond; a waiter waits for a part of that, or for several.
+    let avg = top["wait"]["avg_ns"].as_f64().unwrap();
+    assert!((50_000.0..100_000_000.0).contains(&avg), "{text}");
+    let holds: Vec<_> = at(process, "long_section");
+    if let Some(hold) = holds.iter().find_map(|row| row["hold"]["avg_ns"].as_f64()) {
+        assert!((1_000_000.0..50_000_000.0).contains(&hold), "{text}");
     }
+    let first = text.lines().nth(2).unwrap();
+    assert!(
+        first.contains("hot ") && first.contains("short_section hot.c:"),
+        "{text}"
+    );
+    assert!(first.contains("long_section hot.c:"), "{text}");
 }
 
 #[test]
 fn acquisitions_are_counted_to_within_the_samples_error() {
-    for mutex in ["overlock", "mutex"] {
-        let (document, text) = report("hot-counted", mutex);
-        let lonely = at(&document["processes"][0], "lonely_section");
-        let count = sum(&lonely, "acquisitions");
-        let all = 3 * ROUNDS;
-        assert!(
-            (all * 9 / 10..all * 11 / 10).contains(&count),
-            "{mutex}: {count}\n{text}"
-        );
-        assert_eq!(sum(&lonely, "contentions"), 0, "{text}");
-        let names: Vec<_> = lonely
-            .iter()
-            .map(|row| row["lock"].as_str().unwrap())
-            .collect();
-        assert!(
-            names.contains(&"own") && names.contains(&"own+0x28"),
-            "{names:?}"
-        );
-    }
+    let (document, text) = report("hot-counted");
+    let lonely = at(&document["processes"][0], "lonely_section");
+    let count = sum(&lonely, "acquisitions");
+    let all = 3 * ROUNDS;
+    assert!(
+        (all * 9 / 10..all * 11 / 10).contains(&count),
+        "{count}\n{text}"
+    );
+    assert_eq!(sum(&lonely, "contentions"), 0, "{text}");
+    let names: Vec<_> = lonely
+        .iter()
+        .map(|row| row["lock"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.contains(&"own") && names.contains(&"own+0x28"),
+        "{names:?}"
+    );
 }
 
 #[test]
 fn waits_in_vain_and_initialisers_are_told() {
-    let (document, text) = report("hot-in-vain", "overlock");
+    let (document, text) = report("hot-in-vain");
     let hurried = at(&document["processes"][0], "hurried_section");
     assert_eq!(sum(&hurried, "gave_up"), 1, "{text}");
     assert_eq!(sum(&hurried, "contentions"), 1, "{text}");
@@ -217,26 +210,20 @@ fn waits_for_events_stand_by_themselves() {
 
 #[test]
 fn acquisitions_past_those_that_wait_are_told() {
-    for mutex in ["overlock", "mutex"] {
-        let name = format!("unfair-{mutex}");
-        let (process, text) = counted("unfair", &name, &["--mutex", mutex]);
-        let greedy = at(&process, "greedy");
-        let [unfair, queued] = ["unfair", "queued"].map(|key| sum(&greedy, key));
-        assert_eq!(sum(&greedy, "contentions"), queued);
-        assert!((1..=1200).contains(&queued), "{mutex}: {text}");
-        let share = greedy[0]["unfair_share"].as_f64().unwrap();
-        let expected = unfair as f64 / (unfair + queued) as f64;
-        assert!((share - expected).abs() < 1e-6, "{mutex}: {text}");
-        if mutex == "overlock" {
-            // The releasing thread is back before a sleeper wakes.
-            assert!(share > 0.3, "{text}");
-        }
-        // Of the first 1024 all are counted, and of the others one in 32.
-        assert!(unfair <= 1024 + 8 * 32, "{mutex}: {text}");
-        let passed = greedy[0]["passed_avg"].as_f64();
-        assert_eq!(passed.is_some(), mutex == "overlock", "{mutex}: {text}");
-        assert_eq!(greedy[0]["passed_max"].is_null(), mutex != "overlock");
-    }
+    let (process, text) = counted("unfair", "unfair", &[]);
+    let greedy = at(&process, "greedy");
+    let [unfair, queued] = ["unfair", "queued"].map(|key| sum(&greedy, key));
+    assert_eq!(sum(&greedy, "contentions"), queued);
+    assert!((1..=1200).contains(&queued), "{text}");
+    let share = greedy[0]["unfair_share"].as_f64().unwrap();
+    let expected = unfair as f64 / (unfair + queued) as f64;
+    assert!((share - expected).abs() < 1e-6, "{text}");
+    // The releasing thread is back before a sleeper wakes.
+    assert!(share > 0.3, "{text}");
+    // Of the first 1024 all are counted, and of the others one in 32.
+    assert!(unfair <= 1024 + 8 * 32, "{text}");
+    assert!(greedy[0]["passed_avg"].is_f64(), "{text}");
+    assert!(!greedy[0]["passed_max"].is_null(), "{text}");
 }
 
 #[test]

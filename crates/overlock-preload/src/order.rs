@@ -58,8 +58,8 @@ pub(crate) fn limited(how: How, is_limited: bool) -> How {
     if is_limited { how.trying() } else { how }
 }
 
-/// Acquires the lock at address `lock`: with validator or statistics by `attempt`, and by `wait` if
-/// that returns `EBUSY`; else by `wait` alone. Both return 0 or an errno, and so does this function.
+/// Acquires the lock at address `lock`. With validator or statistics, `wait` is called if `attempt`
+/// returns `EBUSY`, and else alone. Both return 0 or an errno, and so does this function.
 pub(crate) fn acquire(
     lock: usize,
     how: How,
