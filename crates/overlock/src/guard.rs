@@ -24,6 +24,7 @@
 
 mod fair;
 mod mapped;
+mod modes;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -35,6 +36,8 @@ use crate::watch::{self, Paused};
 
 pub use fair::Fair;
 pub use mapped::{MappedGuard, MappedReadGuard};
+
+pub(crate) use modes::mode;
 
 pub(crate) mod sealed {
     /// Keeps the traits of guards to this crate's types: `unsafe` code relies on their

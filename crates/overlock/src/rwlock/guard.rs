@@ -1,24 +1,28 @@
 //! The operations of readers' and writers' guards beyond those of [every guard](crate::guard).
 
-use std::convert::Infallible;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use overlock_core::raw::{RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 
 use super::{SharedLock, Upgradable};
-use crate::guard::{Alone, Fair, Guard, MappedGuard, Mode, Place, sealed};
+use crate::guard::{Alone, Guard, MappedGuard, Mode, Place, mode};
 use crate::watch;
 
 pub use crate::guard::MappedReadGuard;
 
-/// The mode of a reader: shared with other readers.
-#[derive(Debug)]
-pub struct Read<R>(PhantomData<R>, Infallible);
+mode! {
+    /// The mode of a reader: shared with other readers.
+    Read<RawRwLock>: read() -> Read, unlock_read;
+    RawFairRwLock: unlock_read_fair, bump_read
+}
 
-/// The mode of a writer: exclusive.
-#[derive(Debug)]
-pub struct Write<R>(PhantomData<R>, Infallible);
+mode! {
+    /// The mode of a writer: exclusive.
+    Write<RawRwLock>: write() -> Write, unlock_write;
+    RawFairRwLock: unlock_write_fair, bump_write
+}
+
+impl<R: RawRwLock> Alone for Write<R> {}
 
 /// A reader's guard.
 pub type ReadGuard<'a, R, T> = Guard<&'a SharedLock<R, T>, Read<R>>;
@@ -40,73 +44,6 @@ pub type ArcUpgradableReadGuard<R, T> = Guard<Arc<SharedLock<R, T>>, Upgradable<
 
 /// A writer's guard of a part of the data.
 pub type MappedWriteGuard<'a, R, T> = MappedGuard<'a, T, Write<R>>;
-
-impl<R> sealed::Sealed for Read<R> {}
-impl<R: RawRwLock> Mode for Read<R> {
-    type Raw = R;
-    type Token = R::Read;
-
-    #[inline]
-    fn acquire(raw: &R) -> R::Read {
-        raw.read()
-    }
-
-    #[inline]
-    unsafe fn release(raw: &R, token: R::Read) {
-        watch::release(raw);
-        // SAFETY: the caller's promise.
-        unsafe { raw.unlock_read(token) };
-    }
-}
-
-impl<R: RawFairRwLock> Fair for Read<R> {
-    #[inline]
-    unsafe fn release_fair(raw: &R, token: R::Read) {
-        watch::release(raw);
-        // SAFETY: the caller's promise.
-        unsafe { raw.unlock_read_fair(token) };
-    }
-
-    #[inline]
-    unsafe fn bump(raw: &R, token: R::Read) -> R::Read {
-        // SAFETY: the caller's promise.
-        watch::paused(raw, || unsafe { raw.bump_read(token) })
-    }
-}
-
-impl<R> sealed::Sealed for Write<R> {}
-impl<R: RawRwLock> Alone for Write<R> {}
-impl<R: RawRwLock> Mode for Write<R> {
-    type Raw = R;
-    type Token = R::Write;
-
-    #[inline]
-    fn acquire(raw: &R) -> R::Write {
-        raw.write()
-    }
-
-    #[inline]
-    unsafe fn release(raw: &R, token: R::Write) {
-        watch::release(raw);
-        // SAFETY: the caller's promise.
-        unsafe { raw.unlock_write(token) };
-    }
-}
-
-impl<R: RawFairRwLock> Fair for Write<R> {
-    #[inline]
-    unsafe fn release_fair(raw: &R, token: R::Write) {
-        watch::release(raw);
-        // SAFETY: the caller's promise.
-        unsafe { raw.unlock_write_fair(token) };
-    }
-
-    #[inline]
-    unsafe fn bump(raw: &R, token: R::Write) -> R::Write {
-        // SAFETY: the caller's promise.
-        watch::paused(raw, || unsafe { raw.bump_write(token) })
-    }
-}
 
 impl<'a, R, T: ?Sized, M: Mode<Raw = R>> Guard<&'a SharedLock<R, T>, M> {
     /// Returns the guard's lock.

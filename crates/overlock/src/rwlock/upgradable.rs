@@ -1,7 +1,5 @@
 //! The third kind of acquisition of a [`SharedLock`]: a reader that can become the writer.
 
-use std::convert::Infallible;
-use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,45 +8,14 @@ use overlock_core::raw::{RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 
 use super::{ArcUpgradableReadGuard, Read, SharedLock, UpgradableReadGuard, Write};
 use crate::deadline;
-use crate::guard::{Fair, Guard, Mode, Place, or_abort, sealed};
+use crate::guard::{Guard, Place, mode, or_abort};
 use crate::watch::{self, How};
 
-/// The mode of a reader that can become the writer: shared with plain readers, one of its kind at a
-/// time.
-#[derive(Debug)]
-pub struct Upgradable<R>(PhantomData<R>, Infallible);
-
-impl<R> sealed::Sealed for Upgradable<R> {}
-impl<R: RawUpgradeRwLock> Mode for Upgradable<R> {
-    type Raw = R;
-    type Token = R::Upgradable;
-
-    #[inline]
-    fn acquire(raw: &R) -> R::Upgradable {
-        raw.upgradable()
-    }
-
-    #[inline]
-    unsafe fn release(raw: &R, token: R::Upgradable) {
-        watch::release(raw);
-        // SAFETY: the caller's promise.
-        unsafe { raw.unlock_upgradable(token) };
-    }
-}
-
-impl<R: RawFairRwLock> Fair for Upgradable<R> {
-    #[inline]
-    unsafe fn release_fair(raw: &R, token: R::Upgradable) {
-        watch::release(raw);
-        // SAFETY: the caller's promise.
-        unsafe { raw.unlock_upgradable_fair(token) };
-    }
-
-    #[inline]
-    unsafe fn bump(raw: &R, token: R::Upgradable) -> R::Upgradable {
-        // SAFETY: the caller's promise.
-        watch::paused(raw, || unsafe { raw.bump_upgradable(token) })
-    }
+mode! {
+    /// The mode of a reader that can become the writer: shared with plain readers, one of its kind at a
+    /// time.
+    Upgradable<RawUpgradeRwLock>: upgradable() -> Upgradable, unlock_upgradable;
+    RawFairRwLock: unlock_upgradable_fair, bump_upgradable
 }
 
 /// Upgradable readers share the lock with plain readers and exclude each other. So one that must
