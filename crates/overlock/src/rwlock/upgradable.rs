@@ -12,8 +12,8 @@ use crate::guard::{Guard, Place, mode, or_abort};
 use crate::watch::{self, How};
 
 mode! {
-    /// The mode of a reader that can become the writer: shared with plain readers, one of its kind at a
-    /// time.
+    /// The mode of a reader that can become the writer: shared with plain readers, one of its kind
+    /// at a time.
     Upgradable<RawUpgradeRwLock>: upgradable() -> Upgradable, unlock_upgradable;
     RawFairRwLock: unlock_upgradable_fair, bump_upgradable
 }
