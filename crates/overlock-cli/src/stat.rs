@@ -22,7 +22,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::exit::Exit;
-use crate::files::{self, Promised};
+use crate::files;
 
 /// The files for a report.
 #[derive(Debug, Default, clap::Args)]
@@ -37,40 +37,27 @@ pub struct Args {
     pub svg: Option<PathBuf>,
 }
 
-/// The files, open since the start, so that a long run does not end in a complaint.
+/// The files, open since the start.
 #[derive(Debug)]
-pub struct Files {
-    report: Option<Promised>,
-    svg: Option<Promised>,
-    use_stdout: bool,
-}
+pub struct Files(files::Files<2>);
 
 impl Files {
     /// Checks that they can be written.
     pub fn open(args: &Args) -> Result<Self, Exit> {
-        let given = [&args.report, &args.svg].map(Option::as_deref);
-        let use_stdout = files::distinct("--report and --svg", &given)?;
-        Ok(Self {
-            report: files::open("--report", given[0])?,
-            svg: files::open("--svg", given[1])?,
-            use_stdout,
-        })
+        let given = [("--report", &args.report), ("--svg", &args.svg)];
+        files::Files::open(given).map(Self)
     }
 
     /// Whether one of them is the standard output, which then belongs to it alone.
     pub fn use_stdout(&self) -> bool {
-        self.use_stdout
+        self.0.use_stdout()
     }
 
     /// Writes them.
     pub fn write(self, document: &Document) -> Result<(), Exit> {
-        if let Some(output) = self.report {
-            output.write(|out| json::write(out, document))?;
-        }
-        if let Some(output) = self.svg {
-            output.write(|out| svg::write(out, document))?;
-        }
-        Ok(())
+        self.0.write([&|out| json::write(out, document), &|out| {
+            svg::write(out, document)
+        }])
     }
 }
 

@@ -163,7 +163,8 @@ fn allowed_cpus() -> Vec<usize> {
     }
 }
 
-fn online_cpus() -> usize {
+/// CPUs that the system has online.
+pub fn online_cpus() -> usize {
     let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     count_list(&list).unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into))
 }

@@ -16,8 +16,8 @@ use overlock_bench::report::{Row, table};
 use overlock_bench::settings::Settings;
 
 use crate::exit::Exit;
+use crate::files::Files;
 use crate::terminal::{print_beside, width};
-use results::Files;
 
 /// Refuses locks that take fewer threads than any number of the plan. Those that take fewer than
 /// some of them have no rows there, which a message says.
@@ -44,7 +44,7 @@ pub fn check_limits(locks: &[&'static Entry], plan: &Plan, quiet: bool) -> Resul
 
 /// Prints the tables and writes the files.
 pub fn show(
-    files: Files,
+    files: Files<3>,
     machine: &Machine,
     settings: &Settings,
     rows: &[Row],
@@ -54,7 +54,7 @@ pub fn show(
         let text = table::render(machine, settings, rows, width());
         print_beside(files.use_stdout(), &text)?;
     }
-    files.write_rows(machine, settings, rows)
+    results::write(files, machine, settings, rows)
 }
 
 /// How the program ends after a round that failed.

@@ -5,7 +5,6 @@ mod choice;
 mod progress;
 
 use std::io;
-use std::path::Path;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -23,7 +22,7 @@ use choice::Choice;
 use progress::Progress;
 
 use crate::exit::Exit;
-use crate::files;
+use crate::files::Files;
 use crate::terminal::{print, print_beside};
 
 /// Runs the test that `args` describe.
@@ -37,7 +36,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         let text = choice.describe(steps, &here(&machine));
         return print(io::stdout().lock(), text.as_bytes());
     }
-    let json = files::open("--json", args.json.as_deref())?;
+    let files = Files::open([("--json", &args.json)])?;
     let interrupt = Arc::new(AtomicBool::new(false));
     on_interrupt(Arc::clone(&interrupt))?;
 
@@ -57,12 +56,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 
     if !args.quiet {
         let text = table::render(settings, &reports);
-        let json_is_stdout = args.json.as_deref() == Some(Path::new("-"));
-        print_beside(json_is_stdout, &text)?;
+        print_beside(files.use_stdout(), &text)?;
     }
-    if let Some(output) = json {
-        output.write(|out| json::write(out, &machine, settings, &reports))?;
-    }
+    files.write([&|out| json::write(out, &machine, settings, &reports)])?;
     verdict(args, settings, &reports)
 }
 

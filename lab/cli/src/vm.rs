@@ -4,12 +4,23 @@
 mod run;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 
+use crate::measure::load::count;
 use crate::measure::results;
+use crate::number::{seconds, whole};
 
 pub use run::{check, run};
+
+/// A day in milliseconds.
+const DAY_MS: u64 = 86_400_000;
+
+/// Parses the length of a section in nanoseconds, up to a second.
+fn section() -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
+    whole(0, 1_000_000_000)
+}
 
 /// Measure our locks on the vCPUs of a virtual machine: waiters halt, and unlockers kick them
 ///
@@ -28,9 +39,10 @@ pub struct Args {
         long,
         value_delimiter = ',',
         value_name = "N,…",
+        value_parser = count,
         default_value = "4,8,16"
     )]
-    vcpus: Vec<String>,
+    vcpus: Vec<usize>,
 
     /// The locks, by name, or `all`; --list shows them
     #[arg(
@@ -46,32 +58,32 @@ pub struct Args {
     hypervisor: Option<Hypervisor>,
 
     /// Length of a round in milliseconds; a quarter as long goes before to warm up
-    #[arg(long, value_name = "MS", default_value = "100")]
-    ms: String,
+    #[arg(long, value_name = "MS", value_parser = whole::<u64>(1, DAY_MS), default_value = "100")]
+    ms: u64,
 
     /// Rounds for each lock and number of vCPUs
-    #[arg(long, value_name = "N", default_value = "5")]
-    rounds: String,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 10_000), default_value = "5")]
+    rounds: usize,
 
     /// Critical section in nanoseconds
-    #[arg(long, value_name = "NS", default_value = "0")]
-    cs: String,
+    #[arg(long, value_name = "NS", value_parser = section(), default_value = "0")]
+    cs: usize,
 
     /// Non-critical section in nanoseconds
-    #[arg(long, value_name = "NS", default_value = "0")]
-    ncs: String,
+    #[arg(long, value_name = "NS", value_parser = section(), default_value = "0")]
+    ncs: usize,
 
     /// Whether locks may learn which vCPUs have lost their CPUs, if the hypervisor tells
     #[arg(long, value_name = "WHAT", default_value = "known")]
     preempted: Preempted,
 
     /// Seconds without progress after which the guest ends the run, and says what each vCPU does
-    #[arg(long, value_name = "S", default_value = "10")]
-    hang: String,
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "10")]
+    hang: Duration,
 
     /// Length of the whole run at most [default: three times the plan, and a minute]
-    #[arg(long, value_name = "S")]
-    time_limit: Option<String>,
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    time_limit: Option<Duration>,
 
     /// The image, which `scripts/guest --build` builds [default: beside this program, in
     /// ../lib/overlock, or where the script has put it]

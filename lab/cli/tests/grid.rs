@@ -49,7 +49,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     refused(&other, &["unknown shape '65/330'", "r90-50/100"]);
     refused(
         &["grid", "--families", "locks"],
-        &["unknown family 'locks'", "mutex, rwlock, condvar"],
+        &["'locks' for '--families", "mutex, rwlock, condvar"],
     );
     refused(
         &["grid", "--locks", "nix"],
@@ -78,7 +78,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     refused(&["--cs", "5"], &["--cs"]);
     refused(
         &["idle", "--what", "spoon"],
-        &["unknown 'spoon'", "mutex, read, write"],
+        &["'spoon' for '--what", "mutex, read, write"],
     );
     refused(
         &["idle", "--locks", "nix"],

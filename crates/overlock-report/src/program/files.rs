@@ -2,23 +2,61 @@
 
 use std::collections::HashSet;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::Output;
 
 use super::exit::Exit;
 
-/// Checks that no two of these `options` name the same file, and says whether one of them is the
-/// standard output.
-pub fn distinct(options: &str, given: &[Option<&Path>]) -> Result<bool, Exit> {
-    let mut seen = HashSet::new();
-    for path in given.iter().flatten() {
-        if !seen.insert(path) {
-            let name = name(path);
-            return Err(Exit::usage(format!("{name} is named by two of {options}")));
+/// The files that options name. They are opened at the start, so that a long run does not end in a
+/// complaint.
+#[derive(Debug)]
+pub struct Files<const N: usize> {
+    files: [Option<Promised>; N],
+    use_stdout: bool,
+}
+
+/// What writes a file.
+pub type Content<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
+
+impl<const N: usize> Files<N> {
+    /// Checks that all of them can be written, and that no two options name the same file.
+    pub fn open(given: [(&str, &Option<PathBuf>); N]) -> Result<Self, Exit> {
+        let mut seen = HashSet::new();
+        for path in given.iter().filter_map(|(_, path)| path.as_deref()) {
+            if !seen.insert(path) {
+                let (last, others) = given.split_last().expect("two of them name a file");
+                let others: Vec<&str> = others.iter().map(|(option, _)| *option).collect();
+                let (name, others) = (name(path), others.join(", "));
+                return Err(Exit::usage(format!(
+                    "{name} is named by two of {others} and {}",
+                    last.0
+                )));
+            }
         }
+        let use_stdout = seen.contains(&Path::new("-"));
+        let mut files = [const { None }; N];
+        for (file, (option, path)) in files.iter_mut().zip(given) {
+            *file = path
+                .as_deref()
+                .map(|path| Promised::open(option, path))
+                .transpose()?;
+        }
+        Ok(Self { files, use_stdout })
     }
-    Ok(seen.contains(&Path::new("-")))
+
+    /// Whether one of them is the standard output, which then belongs to it alone.
+    pub fn use_stdout(&self) -> bool {
+        self.use_stdout
+    }
+
+    /// Writes each of them, also where another cannot be written.
+    pub fn write(self, contents: [Content<'_>; N]) -> Result<(), Exit> {
+        let files = self.files.into_iter().zip(contents);
+        let written = files.filter_map(|(file, content)| Some(file?.write(content)));
+        let results: Vec<Result<(), Exit>> = written.collect();
+        results.into_iter().collect()
+    }
 }
 
 /// A file that an option names, and that could be opened for writing.
@@ -51,11 +89,6 @@ impl Promised {
             _ => Ok(()),
         }
     }
-}
-
-/// The same of an option that may be left out.
-pub fn open(option: &str, path: Option<&Path>) -> Result<Option<Promised>, Exit> {
-    path.map(|path| Promised::open(option, path)).transpose()
 }
 
 /// A file's name for people.

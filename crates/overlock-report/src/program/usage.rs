@@ -1,10 +1,13 @@
 //! Command lines that cannot be read.
 
+use std::error::Error;
+
 use clap::Command;
 use clap::error::ContextKind;
 use clap::error::ErrorKind::{
     ArgumentConflict, DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
     InvalidSubcommand, MissingRequiredArgument, MissingSubcommand, UnknownArgument,
+    ValueValidation,
 };
 
 use super::exit::Exit;
@@ -25,6 +28,7 @@ pub fn explain(error: clap::Error, program: Command, elsewhere: (&[&str], &str))
     let line = line.trim_start_matches("error: ");
     match error.kind() {
         MissingRequiredArgument => Exit::usage(format!("{line}; --help says more")),
+        ValueValidation => Exit::usage(invalid(&error).unwrap_or_else(|| line.to_owned())),
         UnknownArgument => Exit::usage(match error.get(ContextKind::SuggestedArg) {
             Some(other) => format!("{line}; did you mean '{other}'?"),
             None => line.to_owned(),
@@ -48,6 +52,17 @@ pub fn explain(error: clap::Error, program: Command, elsewhere: (&[&str], &str))
         },
         _ => Exit::usage(line),
     }
+}
+
+/// An option's value that its parser has refused: the option, the value, and what is valid.
+fn invalid(error: &clap::Error) -> Option<String> {
+    let argument = error.get(ContextKind::InvalidArg)?.to_string();
+    let option = argument.split_whitespace().next()?;
+    let value = error.get(ContextKind::InvalidValue)?;
+    let why = error.source()?;
+    option
+        .starts_with("--")
+        .then(|| format!("{option} {value}: {why}"))
 }
 
 /// The subcommand that `error` is about, and those that there are, by the usage that it shows.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use overlock_bench::error::Error;
 use overlock_bench::grid::plan::{self, Plan};
 use overlock_bench::grid::report::text::{Layout, render};
@@ -14,15 +15,16 @@ use overlock_bench::grid::run::{End, run as measured};
 use overlock_bench::grid::shape::{SHAPES, Shape, find};
 use overlock_bench::grid::{self, Choice};
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::machine::{Machine, most_threads};
+use overlock_bench::machine::Machine;
 use overlock_bench::registry::Family;
 use overlock_bench::world::native::{CHECKED, Native};
 
 use crate::exit::Exit;
-use crate::files::{Promised, distinct, open};
+use crate::files::Files;
 use crate::measure::ending;
+use crate::measure::load::check_threads;
 use crate::measure::progress::Progress;
-use crate::number::{seconds, whole};
+use crate::number::{ANY, seconds, whole};
 use crate::terminal::{print_beside, width};
 
 /// How long the short form takes, with room below the 90 seconds that it promises.
@@ -39,18 +41,24 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     shapes: Vec<String>,
 
-    /// Families of locks: mutex, rwlock, condvar
+    /// Families of locks
     #[arg(
         long,
         value_delimiter = ',',
         value_name = "NAME,…",
+        value_parser = family(),
         default_value = "mutex,rwlock,condvar"
     )]
-    families: Vec<String>,
+    families: Vec<Family>,
 
     /// Numbers of threads, for all shapes [default: those of each shape]
-    #[arg(long, value_delimiter = ',', value_name = "N,…")]
-    threads: Vec<String>,
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N,…",
+        value_parser = whole::<usize>(1, ANY)
+    )]
+    threads: Vec<usize>,
 
     /// The locks: ours is judged against each of the others; `bench --list` shows which there are
     /// [default: ours and all that people use today; in the short form one of each kin]
@@ -58,25 +66,25 @@ pub struct Args {
     locks: Vec<String>,
 
     /// Rounds for each lock in each cell [default: 5; in the short form 3]
-    #[arg(long, value_name = "N")]
-    rounds: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 10_000))]
+    rounds: Option<usize>,
 
     /// Rounds that time each wait, apart from the others
-    #[arg(long, value_name = "N", default_value = "1")]
-    latency_rounds: String,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, 10_000), default_value = "1")]
+    latency_rounds: usize,
 
     /// Length of a round; with 16 threads it is doubled, from 64 on four times as long [default:
     /// 0.25; in the short form by --budget]
-    #[arg(long, value_name = "S", conflicts_with = "budget")]
-    seconds: Option<String>,
+    #[arg(long, value_name = "S", value_parser = seconds, conflicts_with = "budget")]
+    seconds: Option<Duration>,
 
     /// Length of the whole run, to which rounds are fitted [default: none; in the short form 80]
-    #[arg(long, value_name = "S")]
-    budget: Option<String>,
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    budget: Option<Duration>,
 
     /// Seed of the random choices: which lock, how long a pause
-    #[arg(long, value_name = "N", default_value = "1")]
-    seed: String,
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY), default_value = "1")]
+    seed: u64,
 
     /// Write everything as JSON; `-` is the standard output
     #[arg(long, value_name = "FILE")]
@@ -119,7 +127,11 @@ pub fn run(args: &Args, form: Form) -> Result<(), Exit> {
     if let Some(budget) = request.budget {
         plan.fit(budget);
     }
-    let files = Files::open(args)?;
+    let files = Files::open([
+        ("--json", &args.json),
+        ("--svg", &args.svg),
+        ("--markdown", &args.markdown),
+    ])?;
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
     let machine = Machine::probe();
@@ -148,9 +160,13 @@ pub fn run(args: &Args, form: Form) -> Result<(), Exit> {
     if !empty {
         let report = Report::new(machine, settings(&plan, form), check, &outcome, &world);
         if !args.quiet {
-            show(&report, args, form, files.use_stdout)?;
+            show(&report, args, form, files.use_stdout())?;
         }
-        files.write(&report)?;
+        files.write([
+            &|out| report.json(out),
+            &|out| svg::write(out, &report),
+            &|out| markdown::write(out, &report),
+        ])?;
     }
     ended(outcome.end)?;
     if empty {
@@ -188,9 +204,12 @@ pub fn check(args: &Args, form: Form) -> Result<(), Exit> {
 }
 
 fn request(args: &Args, form: Form) -> Result<Request, Exit> {
-    let families = families(&args.families)?;
+    let families = Family::ALL.into_iter();
+    let families: Vec<Family> = families.filter(|one| args.families.contains(one)).collect();
     let locks = choice(&args.locks, &families, form)?;
-    let threads = threads(&args.threads)?;
+    let mut threads = args.threads.clone();
+    threads.sort_unstable();
+    threads.dedup();
     let locks = |family| grid::contestants(family, &locks);
     let mut places = if args.shapes.is_empty() && form == Form::Short {
         let all = plan::short(&families, locks);
@@ -214,51 +233,29 @@ fn request(args: &Args, form: Form) -> Result<Request, Exit> {
              single one",
         ));
     }
-    let (most, reason) = most_threads();
-    if let Some(place) = places.iter().find(|place| place.threads > most) {
-        return Err(Exit::usage(format!(
-            "{} threads are more than this machine allows: 1 to {most} ({reason})",
-            place.threads
-        )));
-    }
-    let given = |option, text: &Option<String>| {
-        let text = text.as_deref();
-        text.map(|text| seconds(option, text)).transpose()
-    };
-    let (round, budget) = (
-        given("--seconds", &args.seconds)?,
-        given("--budget", &args.budget)?,
-    );
-    let usual = if form == Form::Short { "3" } else { "5" };
-    let short_budget = (form == Form::Short && round.is_none()).then_some(SHORT_BUDGET);
-    let rounds = args.rounds.as_deref().unwrap_or(usual);
+    check_threads(places.iter().map(|place| place.threads).max().unwrap_or(1))?;
+    let short_budget = (form == Form::Short && args.seconds.is_none()).then_some(SHORT_BUDGET);
     Ok(Request {
-        budget: budget.or(short_budget),
+        budget: args.budget.or(short_budget),
         plan: Plan {
             places,
-            rounds: whole("--rounds", rounds, 1, 10_000)?,
-            latency_rounds: whole("--latency-rounds", &args.latency_rounds, 0, 10_000)?,
-            round: round.unwrap_or(plan::ROUND),
-            seed: whole("--seed", &args.seed, 0, usize::MAX)? as u64,
+            rounds: args.rounds.unwrap_or(match form {
+                Form::Short => 3,
+                Form::Whole => 5,
+            }),
+            latency_rounds: args.latency_rounds,
+            round: args.seconds.unwrap_or(plan::ROUND),
+            seed: args.seed,
             deadline: None,
         },
     })
 }
 
-fn families(words: &[String]) -> Result<Vec<Family>, Exit> {
-    let family = |word: &String| {
-        let known = Family::ALL
-            .into_iter()
-            .find(|family| family.word() == word.trim());
-        known.ok_or_else(|| {
-            let all = Family::ALL.map(Family::word).join(", ");
-            Exit::usage(format!("unknown family '{word}'; the families are {all}"))
-        })
-    };
-    let mut chosen: Vec<Family> = words.iter().map(family).collect::<Result<_, _>>()?;
-    chosen.sort_by_key(|family| *family as usize);
-    chosen.dedup();
-    Ok(chosen)
+fn family() -> impl TypedValueParser<Value = Family> {
+    PossibleValuesParser::new(Family::ALL.map(Family::word)).try_map(|word| {
+        let mut all = Family::ALL.into_iter();
+        all.find(|family| family.word() == word).ok_or(word)
+    })
 }
 
 fn choice(words: &[String], families: &[Family], form: Form) -> Result<Choice, Exit> {
@@ -271,14 +268,6 @@ fn choice(words: &[String], families: &[Family], form: Form) -> Result<Choice, E
     let words: Vec<String> = words.iter().map(|word| word.trim().to_owned()).collect();
     grid::check_names(families, &words).map_err(|error| Exit::usage(error.to_string()))?;
     Ok(Choice::Named(words))
-}
-
-fn threads(words: &[String]) -> Result<Vec<usize>, Exit> {
-    let number = |text: &String| whole("--threads", text, 1, usize::MAX);
-    let mut threads: Vec<usize> = words.iter().map(number).collect::<Result<_, _>>()?;
-    threads.sort_unstable();
-    threads.dedup();
-    Ok(threads)
 }
 
 fn shapes(words: &[String], families: &[Family]) -> Result<Vec<&'static Shape>, Exit> {
@@ -363,36 +352,4 @@ fn show(report: &Report, args: &Args, form: Form, stdout_is_taken: bool) -> Resu
 fn colours_are_wanted() -> bool {
     let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     !refused && env::var_os("TERM").is_none_or(|term| term != "dumb")
-}
-
-/// The files to write at the end.
-struct Files {
-    json: Option<Promised>,
-    svg: Option<Promised>,
-    markdown: Option<Promised>,
-    use_stdout: bool,
-}
-
-impl Files {
-    fn open(args: &Args) -> Result<Self, Exit> {
-        let (json, svg) = (args.json.as_deref(), args.svg.as_deref());
-        let markdown = args.markdown.as_deref();
-        Ok(Self {
-            use_stdout: distinct("--json, --svg and --markdown", &[json, svg, markdown])?,
-            json: open("--json", json)?,
-            svg: open("--svg", svg)?,
-            markdown: open("--markdown", markdown)?,
-        })
-    }
-
-    fn write(self, report: &Report) -> Result<(), Exit> {
-        let results = [
-            self.json.map(|file| file.write(|out| report.json(out))),
-            self.svg
-                .map(|file| file.write(|out| svg::write(out, report))),
-            self.markdown
-                .map(|file| file.write(|out| markdown::write(out, report))),
-        ];
-        results.into_iter().flatten().collect()
-    }
 }

@@ -4,18 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use overlock_bench::error::Error;
 use overlock_bench::idle::object::{KINDS, OBJECTS, Object};
 use overlock_bench::idle::report::{Report, Settings, VERSION};
 use overlock_bench::idle::{Plan, measure};
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::machine::{Machine, most_threads};
+use overlock_bench::machine::Machine;
 
 use crate::exit::Exit;
-use crate::files::open;
+use crate::files::Files;
 use crate::measure::ending;
+use crate::measure::load::check_threads;
 use crate::measure::progress::Progress;
-use crate::number::{seconds, whole};
+use crate::number::{ANY, seconds, seconds_or_none, whole};
 use crate::terminal::{print_beside, width};
 
 /// Measure what threads cost that are blocked for long: CPU time, switches, the owner's time
@@ -26,20 +28,24 @@ use crate::terminal::{print_beside, width};
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {
     /// Threads that wait
-    #[arg(long, value_name = "N", default_value = "1000")]
-    threads: String,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, ANY), default_value = "1000")]
+    threads: usize,
 
     /// For how long they are watched
-    #[arg(long, value_name = "S", default_value = "10")]
-    seconds: String,
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "10")]
+    seconds: Duration,
 
     /// For how long before that they may come to rest
-    #[arg(long, value_name = "S", default_value = "1")]
-    settle: String,
+    #[arg(long, value_name = "S", value_parser = seconds_or_none, default_value = "1")]
+    settle: Duration,
 
-    /// The kinds of objects: mutex, read, write, condvar, semaphore, barrier [default: each of
-    /// them]
-    #[arg(long, value_delimiter = ',', value_name = "WHAT,…")]
+    /// The kinds of objects [default: each of them]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "WHAT,…",
+        value_parser = PossibleValuesParser::new(KINDS)
+    )]
     what: Vec<String>,
 
     /// The locks, by name, or `ours`, `peers` [default: all]
@@ -58,11 +64,7 @@ pub struct Args {
 /// Measures, and reports.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let plan = plan(args)?;
-    let json = open("--json", args.json.as_deref())?;
-    let use_stdout = args
-        .json
-        .as_deref()
-        .is_some_and(|path| path.as_os_str() == "-");
+    let files = Files::open([("--json", &args.json)])?;
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
     let count = u32::try_from(plan.objects.len()).unwrap_or(u32::MAX);
@@ -101,11 +103,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         };
         if !args.quiet {
             let text = report.render(width());
-            print_beside(use_stdout, &text)?;
+            print_beside(files.use_stdout(), &text)?;
         }
-        if let Some(file) = json {
-            file.write(|out| report.json(out))?;
-        }
+        files.write([&|out| report.json(out)])?;
     }
     end.map_err(|error| match error {
         Error::Interrupted => Exit::Interrupted,
@@ -120,27 +120,17 @@ pub fn check(args: &Args) -> Result<(), Exit> {
 }
 
 fn plan(args: &Args) -> Result<Plan, Exit> {
-    let (most, _) = most_threads();
-    let settle = match args.settle.trim() {
-        "0" => Duration::ZERO,
-        text => seconds("--settle", text)?,
-    };
+    check_threads(args.threads)?;
     Ok(Plan {
         objects: objects(&args.what, &args.locks)?,
-        threads: whole("--threads", &args.threads, 1, most)?,
-        watched: seconds("--seconds", &args.seconds)?,
-        settle,
+        threads: args.threads,
+        watched: args.seconds,
+        settle: args.settle,
     })
 }
 
 fn objects(what: &[String], locks: &[String]) -> Result<Vec<&'static Object>, Exit> {
-    let (what, locks) = (trimmed(what), trimmed(locks));
-    if let Some(word) = what.iter().find(|word| !KINDS.contains(word)) {
-        let all = KINDS.join(", ");
-        return Err(Exit::usage(format!(
-            "unknown '{word}' in --what; there are {all}"
-        )));
-    }
+    let locks: Vec<&str> = locks.iter().map(|word| word.trim()).collect();
     let is = |object: &Object, word: &str| match word {
         "ours" => object.ours,
         "peers" => !object.ours,
@@ -158,17 +148,13 @@ fn objects(what: &[String], locks: &[String]) -> Result<Vec<&'static Object>, Ex
     }
     let chosen: Vec<&'static Object> = OBJECTS
         .iter()
-        .filter(|object| what.is_empty() || what.contains(&object.what))
+        .filter(|object| what.is_empty() || what.iter().any(|what| what == object.what))
         .filter(|object| locks.is_empty() || locks.iter().any(|word| is(object, word)))
         .collect();
     if chosen.is_empty() {
         return Err(Exit::usage("no lock of --locks is one of --what"));
     }
     Ok(chosen)
-}
-
-fn trimmed(words: &[String]) -> Vec<&str> {
-    words.iter().map(|word| word.trim()).collect()
 }
 
 const EXAMPLES: &str = "\

@@ -1,7 +1,6 @@
 //! `overlock-lab bench micro` and its kin: one workload, every lock, every number of threads.
 
 mod args;
-mod choice;
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,27 +9,49 @@ use overlock_bench::machine::{Machine, most_threads};
 use overlock_bench::measure::{Measurement, run as measured};
 use overlock_bench::plan::Plan;
 use overlock_bench::quota::InQuota;
+use overlock_bench::registry::{self, Entry};
 use overlock_bench::report;
 use overlock_bench::settings::Settings;
 use overlock_bench::workload::Workload;
 use overlock_bench::world::native::{CHECKED, Native};
 
 pub use args::Args;
-use choice::Choice;
 
 use crate::exit::Exit;
+use crate::measure::load::Load;
 use crate::measure::progress::Progress;
 use crate::measure::{self, ending};
+
+/// The part of the options that depends on the locks there are.
+#[derive(Debug)]
+struct Choice {
+    workload: Workload,
+    locks: Vec<&'static Entry>,
+    load: Load,
+}
+
+impl Choice {
+    fn new(args: &Args, workload: Workload) -> Result<Self, Exit> {
+        let workload = args.workload.change(workload, "bench")?;
+        let locks = args.locks.iter().map(|name| name.trim());
+        Ok(Self {
+            workload,
+            locks: registry::select(workload.family(), locks)
+                .map_err(|error| Exit::usage(error.to_string()))?,
+            load: Load::new(&args.threads, &args.overcommit),
+        })
+    }
+}
 
 /// Runs the benchmark that `args` describe.
 pub fn run(args: &Args, workload: Workload) -> Result<(), Exit> {
     // Everything that can be wrong is found before anything is changed or measured.
-    let choice = Choice::new(args, workload, &Machine::probe())?;
+    let choice = Choice::new(args, workload)?;
     let files = args.output.open()?;
 
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
-    let _quota = choice.quota.map(enter).transpose()?;
+    let _quota = args.quota.map(enter).transpose()?;
     // The quota is part of the machine that the rest of the run sees.
     let machine = Machine::probe();
     let plan = plan(args, &choice, &machine)?;
@@ -47,7 +68,7 @@ pub fn run(args: &Args, workload: Workload) -> Result<(), Exit> {
     progress.finish();
     let measurement = measurement.map_err(measure::failed)?;
 
-    let settings = settings(&choice, &plan, &world, &measurement);
+    let settings = settings(args, &choice, &plan, &world, &measurement);
     let rows = report::rows(&measurement, &world, &machine, &choice.workload);
     measure::show(files, &machine, &settings, &rows, quiet)
 }
@@ -55,7 +76,7 @@ pub fn run(args: &Args, workload: Workload) -> Result<(), Exit> {
 /// Checks the options as [`run`] does, on a machine like this one.
 pub fn check(args: &Args, workload: Workload) -> Result<(), Exit> {
     static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::probe);
-    let choice = Choice::new(args, workload, &MACHINE)?;
+    let choice = Choice::new(args, workload)?;
     choice.load.threads(MACHINE.cpus, most_threads()).map(drop)
 }
 
@@ -67,9 +88,13 @@ fn plan(args: &Args, choice: &Choice, machine: &Machine) -> Result<Plan, Exit> {
     let mut plan = Plan {
         locks: choice.locks.clone(),
         threads: choice.load.threads(machine.cpus, most_threads())?,
-        runs: choice.runs,
-        latency_runs: choice.latency_runs,
-        round: choice.seconds.unwrap_or_default(),
+        runs: args.runs,
+        latency_runs: if args.no_latency {
+            0
+        } else {
+            args.latency_runs
+        },
+        round: args.seconds.unwrap_or_default(),
         stretch: choice.workload.stretch(),
         pin: args.pin,
         stat: args.stat,
@@ -77,13 +102,19 @@ fn plan(args: &Args, choice: &Choice, machine: &Machine) -> Result<Plan, Exit> {
     };
     plan.locks.extend(choice.workload.limit());
     measure::check_limits(&choice.locks, &plan, args.output.quiet)?;
-    if choice.seconds.is_none() {
-        plan.fit(choice.budget);
+    if args.seconds.is_none() {
+        plan.fit(args.budget);
     }
     Ok(plan)
 }
 
-fn settings(choice: &Choice, plan: &Plan, world: &Native, measurement: &Measurement) -> Settings {
+fn settings(
+    args: &Args,
+    choice: &Choice,
+    plan: &Plan,
+    world: &Native,
+    measurement: &Measurement,
+) -> Settings {
     Settings {
         workload: choice.workload.name(),
         locks: choice.locks.iter().map(|entry| entry.name).collect(),
@@ -94,7 +125,7 @@ fn settings(choice: &Choice, plan: &Plan, world: &Native, measurement: &Measurem
         runs: measurement.rounds(),
         latency_runs: plan.latency_runs,
         pin: plan.pin,
-        quota_percent: choice.quota,
+        quota_percent: args.quota,
         clock: world.clock().name(),
         elapsed_s: Some(measurement.elapsed.as_secs_f64()),
         simulation: None,

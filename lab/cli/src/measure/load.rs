@@ -1,7 +1,9 @@
 //! How many threads, or vCPUs.
 
+use overlock_bench::machine::most_threads;
+
 use crate::exit::Exit;
-use crate::number::whole;
+use crate::number::{ANY, whole};
 
 /// More threads for each CPU than any machine has a use for.
 const MANY: f64 = 1e6;
@@ -15,21 +17,12 @@ pub enum Load {
 }
 
 impl Load {
-    /// By the `numbers` that `option` was given, else by the levels of `--overcommit`.
-    pub fn new(option: &str, numbers: &[String], overcommit: &[String]) -> Result<Self, Exit> {
+    /// By the numbers that were given, else by the levels of overcommit.
+    pub fn new(numbers: &[usize], overcommit: &[f64]) -> Self {
         if numbers.is_empty() {
-            let levels = overcommit.iter().map(|text| level(text));
-            levels.collect::<Result<_, _>>().map(Self::Overcommit)
+            Self::Overcommit(overcommit.to_vec())
         } else {
-            let threads = numbers.iter().map(|text| {
-                if text.trim().ends_with(['x', 'X']) && level(text).is_ok() {
-                    return Err(Exit::usage(format!(
-                        "{option} {text}: must be a whole number; for each CPU it is --overcommit {text}"
-                    )));
-                }
-                whole(option, text, 1, usize::MAX)
-            });
-            threads.collect::<Result<_, _>>().map(Self::Threads)
+            Self::Threads(numbers.to_vec())
         }
     }
 
@@ -54,14 +47,31 @@ impl Load {
     }
 }
 
-/// A level of overcommit, with or without its x.
-fn level(text: &str) -> Result<f64, Exit> {
+/// Refuses more threads than this machine allows.
+pub fn check_threads(threads: usize) -> Result<(), Exit> {
+    Load::Threads(vec![threads])
+        .threads(1.0, most_threads())
+        .map(drop)
+}
+
+/// Parses a number of threads.
+pub fn count(text: &str) -> Result<usize, String> {
+    if text.trim().ends_with(['x', 'X']) && level(text).is_ok() {
+        return Err(format!(
+            "must be a whole number; for each CPU it is --overcommit {text}"
+        ));
+    }
+    whole(1, ANY)(text)
+}
+
+/// Parses a level of overcommit, with or without its x.
+pub fn level(text: &str) -> Result<f64, String> {
     let bare = text.trim().trim_end_matches(['x', 'X']);
     match bare.parse() {
         Ok(level) if level > 0.0 && level <= MANY => Ok(level),
-        _ => Err(Exit::usage(format!(
-            "--overcommit {text}: must be threads for each CPU, above 0 and up to {MANY}, such as 1x or 2.5x"
-        ))),
+        _ => Err(format!(
+            "must be threads for each CPU, above 0 and up to {MANY}, such as 1x or 2.5x"
+        )),
     }
 }
 
@@ -69,31 +79,26 @@ fn level(text: &str) -> Result<f64, Exit> {
 mod tests {
     use super::*;
 
-    fn message(result: Result<impl std::fmt::Debug, Exit>) -> String {
-        match result.unwrap_err() {
-            Exit::Usage(message) => message,
-            other => panic!("not bad use: {other:?}"),
-        }
-    }
-
     #[test]
     fn levels_may_have_their_x() {
         assert_eq!(level("2x").unwrap(), 2.0);
         assert_eq!(level(" 0.5 ").unwrap(), 0.5);
         for nonsense in ["0x", "-1x", "x", "", "NaN", "inf", "two"] {
-            assert!(message(level(nonsense)).contains("such as 1x or 2.5x"));
+            assert!(level(nonsense).unwrap_err().contains("such as 1x or 2.5x"));
         }
     }
 
     #[test]
     fn a_level_is_no_number_of_threads() {
-        let load = |text: &str| message(Load::new("--vcpus", &[text.to_owned()], &[]));
-        let text = load("0.5x");
+        let text = count("0.5x").unwrap_err();
         assert!(
             text.ends_with("for each CPU it is --overcommit 0.5x"),
             "{text}"
         );
-        assert_eq!(load("x"), "--vcpus x: must be a whole number of at least 1");
+        assert_eq!(
+            count("x").unwrap_err(),
+            "must be a whole number of at least 1"
+        );
     }
 
     #[test]
@@ -106,7 +111,10 @@ mod tests {
 
     #[test]
     fn more_threads_than_the_machine_has_are_refused() {
-        let text = message(Load::Threads(vec![101]).threads(2.0, (100, "a test")));
+        let refused = Load::Threads(vec![101]).threads(2.0, (100, "a test"));
+        let Err(Exit::Usage(text)) = refused else {
+            panic!("not bad use: {refused:?}")
+        };
         assert!(
             text.contains("more than this machine allows: 1 to 100 (a test)"),
             "{text}"

@@ -8,27 +8,35 @@ use overlock_bench::workload::{Workload, condvar};
 use crate::exit::Exit;
 use crate::number::{number, whole};
 
+fn section() -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync {
+    number(0.0, LONGEST_SECTION, "nanoseconds")
+}
+
 /// The parameters of a workload.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Options {
     /// micro, build, rw: length of the critical section, beside its access to the data [default:
     /// 100 in build, else 0]
-    #[arg(long, value_name = "NS")]
-    pub cs: Option<String>,
+    #[arg(long, value_name = "NS", value_parser = section())]
+    pub cs: Option<f64>,
 
     /// micro, build, rw: length of the section between two acquisitions [default: 2000 in build,
     /// else 0]
-    #[arg(long, value_name = "NS")]
-    pub ncs: Option<String>,
+    #[arg(long, value_name = "NS", value_parser = section())]
+    pub ncs: Option<f64>,
 
     /// semop: semaphore arrays, each under its own lock [default: 4]
-    #[arg(long, value_name = "N")]
-    pub arrays: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MANY as u64))]
+    pub arrays: Option<usize>,
 
     /// rw: how many of the operations read [default: 90]
-    #[arg(long, value_name = "PERCENT")]
-    pub reads: Option<String>,
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = number(0.0, 100.0, "a percentage of operations")
+    )]
+    pub reads: Option<f64>,
 
     /// rw: one lock for all, which is the default
     #[arg(long, conflicts_with = "records")]
@@ -36,8 +44,8 @@ pub struct Options {
 
     /// rw: so many records, each under its own lock; threads pick one at random, so that with
     /// 100000 its line is cold
-    #[arg(long, value_name = "N")]
-    pub records: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MANY as u64))]
+    pub records: Option<usize>,
 
     /// condvar: who waits for whom [default: queue]
     #[arg(long, value_enum)]
@@ -59,39 +67,23 @@ impl Options {
     /// That workload with what they set about it, for the subcommand of that name.
     pub fn change(&self, mut workload: Workload, command: &str) -> Result<Workload, Exit> {
         self.fit(&workload, command)?;
-        let section = |option, text: &Option<String>, place: &mut f64| {
-            if let Some(text) = text {
-                *place = number(option, text, 0.0, LONGEST_SECTION, "nanoseconds")?;
-            }
-            Ok(())
-        };
-        let many = |option, text: &Option<String>, place: &mut usize| {
-            if let Some(text) = text {
-                *place = whole(option, text, 1, MANY)?;
-            }
-            Ok(())
-        };
         match &mut workload {
             Workload::Micro { cs, ncs } | Workload::Build { cs, ncs } => {
-                section("--cs", &self.cs, cs)?;
-                section("--ncs", &self.ncs, ncs)?;
+                *cs = self.cs.unwrap_or(*cs);
+                *ncs = self.ncs.unwrap_or(*ncs);
             }
-            Workload::Semop { arrays } => many("--arrays", &self.arrays, arrays)?,
+            Workload::Semop { arrays } => *arrays = self.arrays.unwrap_or(*arrays),
             Workload::Rw {
                 cs,
                 ncs,
                 reads,
                 records,
             } => {
-                section("--cs", &self.cs, cs)?;
-                section("--ncs", &self.ncs, ncs)?;
-                if let Some(text) = &self.reads {
-                    *reads = number("--reads", text, 0.0, 100.0, "a percentage of operations")?;
-                }
-                if self.hot {
-                    *records = 1;
-                }
-                many("--records", &self.records, records)?;
+                *cs = self.cs.unwrap_or(*cs);
+                *ncs = self.ncs.unwrap_or(*ncs);
+                *reads = self.reads.unwrap_or(*reads);
+                let records_given = self.records.or(self.hot.then_some(1));
+                *records = records_given.unwrap_or(*records);
             }
             Workload::Condvar { pattern } => match self.pattern {
                 None => {}

@@ -14,7 +14,7 @@ use overlock_sim::machine::{Machine, PRESETS};
 use overlock_sim::spec::{self, Bases, Spec};
 
 use crate::exit::Exit;
-use crate::number::whole;
+use crate::number::{ANY, whole};
 
 /// The most vCPUs of a simulation, and why.
 pub const MOST_VCPUS: (usize, &str) = (
@@ -41,12 +41,17 @@ pub struct Args {
     pub host: String,
 
     /// vCPUs of other guests on the same machine, which want a CPU all the time
-    #[arg(long, value_name = "N", default_value = "0")]
-    pub others: String,
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = whole::<usize>(0, MOST_VCPUS.0 as u64),
+        default_value = "0"
+    )]
+    pub others: usize,
 
     /// Seed of the random choices: another number is another run
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: String,
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY), default_value = "1")]
+    pub seed: u64,
 }
 
 /// The machine and host of the options.
@@ -84,8 +89,8 @@ impl Args {
                 None => machine,
             },
             host,
-            others: whole("--others", &self.others, 0, MOST_VCPUS.0)?,
-            seed: whole("--seed", &self.seed, 0, usize::MAX)? as u64,
+            others: self.others,
+            seed: self.seed,
         })
     }
 }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use overlock_study::sweep::merge::{Merged, merge};
-use overlock_study::sweep::{Part, csv, markdown, svg, table};
+use overlock_study::sweep::svg::{self, Figure};
+use overlock_study::sweep::{Part, csv, markdown, table};
 
 use super::sweep::{refused, verdict};
 use crate::exit::Exit;
-use crate::files::{distinct, name, open};
+use crate::files::{Files, name};
 use crate::terminal::{print_beside, width};
 
 /// So many of the simulations that are missing are named.
@@ -50,47 +50,20 @@ pub struct Args {
     quiet: bool,
 }
 
-/// The figure of a picture.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Figure {
-    /// Operations, over those of the best lock
-    Operations,
-    /// Jain's index of fairness
-    Jain,
-    /// The longest wait
-    Longest,
-    /// CPU time of an operation, over the least
-    Cpu,
-}
-
-impl From<Figure> for svg::Figure {
-    fn from(figure: Figure) -> Self {
-        match figure {
-            Figure::Operations => Self::Operations,
-            Figure::Jain => Self::Jain,
-            Figure::Longest => Self::Longest,
-            Figure::Cpu => Self::Cpu,
-        }
-    }
-}
-
 /// Joins the parts that `args` name.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let merged = read(args)?;
-    let files = [&args.out, &args.csv, &args.svg].map(Option::as_deref);
-    let stdout = distinct("--out, --csv and --svg", &files)?;
-    let out = open("--out", args.out.as_deref())?;
-    let csv = open("--csv", args.csv.as_deref())?;
-    let svg = open("--svg", args.svg.as_deref())?;
-    if let Some(out) = out {
-        out.write(|out| merged.write(out))?;
-    }
-    if let Some(csv) = csv {
-        csv.write(|out| csv::write(out, &merged.lines))?;
-    }
-    if let Some(svg) = svg {
-        svg.write(|out| svg::write(out, &merged, args.figure.into()))?;
-    }
+    let files = Files::open([
+        ("--out", &args.out),
+        ("--csv", &args.csv),
+        ("--svg", &args.svg),
+    ])?;
+    let stdout = files.use_stdout();
+    files.write([
+        &|out| merged.write(out),
+        &|out| csv::write(out, &merged.lines),
+        &|out| svg::write(out, &merged, args.figure),
+    ])?;
     if !args.quiet {
         show(args, &merged, stdout)?;
     }

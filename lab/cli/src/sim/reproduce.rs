@@ -10,10 +10,10 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_study::reproduce::{Failure, Options, TABLES, Table, markdown, svg, text};
 
 use crate::exit::Exit;
+use crate::files::Files;
 use crate::measure::ending;
 use crate::measure::progress::Progress;
-use crate::measure::results::Files;
-use crate::number::{number, whole};
+use crate::number::{ANY, number, whole};
 use crate::terminal::print;
 
 /// Reproduce published tables: each figure beside the one that was published
@@ -33,20 +33,20 @@ pub struct Args {
     list: bool,
 
     /// Simulate so many times as long as is normal: 0.1 for a quick run
-    #[arg(long, value_name = "X", default_value = "1")]
-    length: String,
+    #[arg(long, value_name = "X", value_parser = length(), default_value = "1")]
+    length: f64,
 
     /// Seed of the random choices: another number is another run
-    #[arg(long, value_name = "N", default_value = "1")]
-    seed: String,
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY), default_value = "1")]
+    seed: u64,
 
     /// Seeds, of which --seed is the first: figures are medians over them
-    #[arg(long, value_name = "N", default_value = "5")]
-    seeds: String,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 1000), default_value = "5")]
+    seeds: usize,
 
     /// Simulations at a time [default: as many as this machine has CPUs]
-    #[arg(long, value_name = "N")]
-    jobs: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_JOBS))]
+    jobs: Option<usize>,
 
     /// Write everything as JSON; `-` is the standard output
     #[arg(long, value_name = "FILE")]
@@ -80,10 +80,10 @@ impl Choice {
         Ok(Self {
             tables: tables(&args.tables)?,
             options: Options {
-                length: length(&args.length)?,
-                seed: whole("--seed", &args.seed, 0, usize::MAX)? as u64,
-                seeds: whole("--seeds", &args.seeds, 1, 1000)?,
-                jobs: jobs(args.jobs.as_deref())?,
+                length: args.length,
+                seed: args.seed,
+                seeds: args.seeds,
+                jobs: args.jobs.unwrap_or_else(cpus),
                 interrupt: Arc::new(Interrupt::default()),
             },
         })
@@ -110,19 +110,16 @@ pub fn tables(names: &[String]) -> Result<Vec<&'static Table>, Exit> {
 }
 
 /// How many times as long as is normal.
-pub fn length(text: &str) -> Result<f64, Exit> {
-    number("--length", text, 1e-3, 1e3, "times the normal length")
+pub fn length() -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync {
+    number(1e-3, 1e3, "times the normal length")
 }
 
 /// More threads than any machine has CPUs.
-const MOST_JOBS: usize = 4096;
+pub const MOST_JOBS: u64 = 4096;
 
-/// How many simulations run at a time.
-pub fn jobs(text: Option<&str>) -> Result<usize, Exit> {
-    match text {
-        Some(text) => whole("--jobs", text, 1, MOST_JOBS),
-        None => Ok(thread::available_parallelism().map_or(1, |count| count.get())),
-    }
+/// As many simulations as run at a time where --jobs says nothing.
+pub fn cpus() -> usize {
+    thread::available_parallelism().map_or(1, |count| count.get())
 }
 
 /// The exit after a simulation that has failed.
@@ -141,7 +138,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return print(io::stdout().lock(), text.as_bytes());
     }
     let Choice { tables, options } = Choice::new(args)?;
-    let files = Files::open([&args.json, &args.csv, &args.svg].map(Option::as_deref))?;
+    let files = Files::open([
+        ("--json", &args.json),
+        ("--csv", &args.csv),
+        ("--svg", &args.svg),
+    ])?;
     let silent = args.quiet || files.use_stdout();
     ending::on_interrupt(Arc::clone(&options.interrupt))?;
 
@@ -176,11 +177,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         };
         print(io::stdout().lock(), text.as_bytes())?;
     }
-    files.write(
-        |out| text::json(out, &all),
-        |out| text::csv(out, &all),
-        |out| svg::write(out, &all),
-    )
+    files.write([
+        &|out| text::json(out, &all),
+        &|out| text::csv(out, &all),
+        &|out| svg::write(out, &all),
+    ])
 }
 
 /// Checks the options as [`run`] does.

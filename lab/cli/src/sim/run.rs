@@ -16,11 +16,11 @@ use overlock_bench::world::sim::Simulated;
 use super::machine::{self, MOST_VCPUS, Place};
 use super::workload;
 use crate::exit::Exit;
-use crate::measure::load::Load;
+use crate::measure::load::{Load, count, level};
 use crate::measure::progress::Progress;
 use crate::measure::results;
 use crate::measure::{self, ending};
-use crate::number::{number, whole};
+use crate::number::{simulated_seconds, whole};
 use crate::terminal::print;
 
 /// The options.
@@ -57,38 +57,35 @@ pub struct Args {
         long,
         value_delimiter = ',',
         value_name = "N,…",
+        value_parser = count,
         conflicts_with = "overcommit"
     )]
-    pub vcpus: Vec<String>,
+    pub vcpus: Vec<usize>,
 
     /// vCPUs for each CPU of the machine
     #[arg(
         long,
         value_delimiter = ',',
         value_name = "Nx,…",
+        value_parser = level,
         default_value = "1x,1.5x,2x,3x"
     )]
-    pub overcommit: Vec<String>,
+    pub overcommit: Vec<f64>,
 
     /// Length of each round, in simulated time; for `build`, of a build that never waits
-    #[arg(long, value_name = "S", default_value = "0.05")]
-    pub seconds: String,
+    #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.05")]
+    pub seconds: Duration,
 
     /// Rounds for each lock and number of vCPUs, each with another seed
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub runs: String,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 10_000), default_value = "1")]
+    pub runs: usize,
 
     /// Rounds that time each wait, apart from the others
-    #[arg(long, value_name = "N", default_value = "0")]
-    pub latency_runs: String,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, 10_000), default_value = "0")]
+    pub latency_runs: usize,
 
     #[command(flatten)]
     pub output: results::Args,
-}
-
-/// Simulated seconds of a round.
-pub fn seconds(text: &str) -> Result<Duration, Exit> {
-    number("--seconds", text, 1e-6, 3600.0, "simulated seconds").map(Duration::from_secs_f64)
 }
 
 /// The locks of a workload that `words` name and that run on a simulated machine.
@@ -111,13 +108,13 @@ impl Choice {
         let place = args.machine.place()?;
         let workload = args.workload.workload("sim")?;
         let locks = locks(&workload, &args.locks)?;
-        let load = Load::new("--vcpus", &args.vcpus, &args.overcommit)?;
+        let load = Load::new(&args.vcpus, &args.overcommit);
         let mut plan = Plan {
             locks: locks.clone(),
             threads: load.threads(place.cpus(), MOST_VCPUS)?,
-            runs: whole("--runs", &args.runs, 1, 10_000)?,
-            latency_runs: whole("--latency-runs", &args.latency_runs, 0, 10_000)?,
-            round: seconds(&args.seconds)?,
+            runs: args.runs,
+            latency_runs: args.latency_runs,
+            round: args.seconds,
             stretch: workload.stretch(),
             pin: false,
             stat: false,

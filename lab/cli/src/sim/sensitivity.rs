@@ -8,12 +8,12 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_study::reproduce::sensitivity::{Constant, Study, text};
 use overlock_study::reproduce::{Options, Table};
 
-use super::reproduce::{failed, jobs, length, tables};
+use super::reproduce::{MOST_JOBS, cpus, failed, length, tables};
 use crate::exit::Exit;
-use crate::files::open;
+use crate::files::Files;
 use crate::measure::ending;
 use crate::measure::progress::Progress;
-use crate::number::{number, whole};
+use crate::number::{ANY, number, whole};
 use crate::terminal::{print, print_beside};
 
 /// Change each constant of the cost model, and see which published figures and claims move
@@ -33,28 +33,33 @@ pub struct Args {
     list: bool,
 
     /// By how much constants change
-    #[arg(long, value_name = "PERCENT", default_value = "20")]
-    by: String,
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = number(0.1, 90.0, "a percentage"),
+        default_value = "20"
+    )]
+    by: f64,
 
     /// The constants, by their keys [default: all]
     #[arg(long, value_delimiter = ',', value_name = "KEY,…")]
     keys: Vec<String>,
 
     /// Simulate so many times as long as is normal
-    #[arg(long, value_name = "X", default_value = "0.1")]
-    length: String,
+    #[arg(long, value_name = "X", value_parser = length(), default_value = "0.1")]
+    length: f64,
 
     /// Seed of the random choices: another number is another run
-    #[arg(long, value_name = "N", default_value = "1")]
-    seed: String,
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY), default_value = "1")]
+    seed: u64,
 
     /// Seeds, of which --seed is the first: figures are medians over them
-    #[arg(long, value_name = "N", default_value = "3")]
-    seeds: String,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 1000), default_value = "3")]
+    seeds: usize,
 
     /// Simulations at a time [default: as many as this machine has CPUs]
-    #[arg(long, value_name = "N")]
-    jobs: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_JOBS))]
+    jobs: Option<usize>,
 
     /// Write everything as JSON; `-` is the standard output
     #[arg(long, value_name = "FILE")]
@@ -92,16 +97,15 @@ impl Choice {
         if constants.is_empty() {
             constants.extend(Constant::all());
         }
-        let by = number("--by", &args.by, 0.1, 90.0, "a percentage")?;
-        let study = Study::new(&tables, constants, by / 100.0)
+        let study = Study::new(&tables, constants, args.by / 100.0)
             .map_err(|error| Exit::usage(format!("--by {}: {error}", args.by)))?;
         Ok(Self {
             study,
             options: Options {
-                length: length(&args.length)?,
-                seed: whole("--seed", &args.seed, 0, usize::MAX)? as u64,
-                seeds: whole("--seeds", &args.seeds, 1, 1000)?,
-                jobs: jobs(args.jobs.as_deref())?,
+                length: args.length,
+                seed: args.seed,
+                seeds: args.seeds,
+                jobs: args.jobs.unwrap_or_else(cpus),
                 interrupt: Arc::new(Interrupt::default()),
             },
         })
@@ -119,7 +123,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return print(io::stdout().lock(), text.as_bytes());
     }
     let Choice { study, options } = Choice::new(args)?;
-    let json = open("--json", args.json.as_deref())?;
+    let files = Files::open([("--json", &args.json)])?;
     ending::on_interrupt(Arc::clone(&options.interrupt))?;
 
     let progress = Progress::of(study.rounds(options.seeds), "round", args.quiet);
@@ -135,13 +139,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             true => text::markdown(&found),
             false => text::describe(&found),
         };
-        let beside = args
-            .json
-            .as_deref()
-            .is_some_and(|path| path.as_os_str() == "-");
-        print_beside(beside, &text)?;
+        print_beside(files.use_stdout(), &text)?;
     }
-    json.map_or(Ok(()), |json| json.write(|out| text::json(out, &found)))
+    files.write([&|out| text::json(out, &found)])
 }
 
 /// Checks the options as [`run`] does.

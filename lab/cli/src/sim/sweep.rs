@@ -1,9 +1,9 @@
 //! `overlock-lab sim sweep`
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::slice;
-use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::workload::Workload;
@@ -17,11 +17,12 @@ use overlock_study::sweep::{Error, Grid, Key, Line, Load, Point, Shard, Store, s
 
 use super::build;
 use super::machine::{self, MOST_VCPUS};
-use super::reproduce::jobs;
-use super::run::{locks, seconds};
+use super::reproduce::{MOST_JOBS, cpus};
+use super::run::locks;
 use crate::exit::Exit;
 use crate::measure::ending;
 use crate::measure::progress::Progress;
+use crate::number::{simulated_seconds, whole};
 
 /// Run many simulations: every combination of machines, hosts, locks, vCPUs, workloads and seeds
 ///
@@ -50,8 +51,14 @@ pub struct Args {
     hosts: Vec<String>,
 
     /// vCPUs of other guests on the same machine, which want a CPU all the time
-    #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "0")]
-    others: Vec<String>,
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N,…",
+        value_parser = range(0, MOST_VCPUS.0 as u64),
+        default_value = "0"
+    )]
+    others: Vec<RangeInclusive<u64>>,
 
     /// The locks, by name, or `all`, `ours`, `models`, `default`; --list of `sim` shows them
     #[arg(
@@ -63,8 +70,14 @@ pub struct Args {
     locks: Vec<String>,
 
     /// Numbers of vCPUs; 1..4 is 1, 2, 3 and 4, and 0.5x is a vCPU for two CPUs of the machine
-    #[arg(long, value_delimiter = ',', value_name = "N,…", required = true)]
-    vcpus: Vec<String>,
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N,…",
+        value_parser = loads,
+        required = true
+    )]
+    vcpus: Vec<Loads>,
 
     /// The workloads, as that of `sim`: names, names with changed keys (micro:cs=95:ncs=1us), and
     /// files
@@ -81,13 +94,14 @@ pub struct Args {
         long,
         value_delimiter = ',',
         value_name = "N,…",
+        value_parser = range(0, u64::MAX),
         default_value = "1..5"
     )]
-    seeds: Vec<String>,
+    seeds: Vec<RangeInclusive<u64>>,
 
     /// Length of each simulation, in simulated time; for `build`, of a build that never waits
-    #[arg(long, value_name = "S", default_value = "0.05")]
-    seconds: String,
+    #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.05")]
+    seconds: Duration,
 
     /// The file of results, a line of JSON for each simulation; made, or gone on with
     #[arg(long, value_name = "FILE")]
@@ -95,11 +109,11 @@ pub struct Args {
 
     /// Run a part of the simulations only: 3/16 is the third sixteenth
     #[arg(long, value_name = "N/PARTS", default_value = "1/1")]
-    shard: String,
+    shard: Shard,
 
     /// Simulations at a time [default: as many as there are CPUs, or as memory has room for]
-    #[arg(long, value_name = "N")]
-    jobs: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_JOBS))]
+    jobs: Option<usize>,
 
     /// Print no progress
     #[arg(long, short)]
@@ -108,7 +122,6 @@ pub struct Args {
 
 struct Choice {
     grid: Grid,
-    shard: Shard,
     jobs: usize,
 }
 
@@ -121,32 +134,27 @@ impl Choice {
         let grid = Grid {
             machines: all(&args.machines, fixed)?,
             hosts: all(&args.hosts, fixed)?,
-            others: vcpus("--others", &args.others, 0)?.collect(),
+            others: flat(&args.others).map(|others| others as usize).collect(),
             workloads,
-            vcpus: loads(&args.vcpus)?,
+            vcpus: args.vcpus.concat(),
             locks,
-            seeds: numbers("--seeds", &args.seeds, 0, u64::MAX)?,
-            round: seconds(&args.seconds)?,
+            seeds: flat(&args.seeds).collect(),
+            round: args.seconds,
         };
-        let shard = Shard::from_str(&args.shard)
-            .map_err(|error| Exit::usage(format!("--shard {}: {error}", args.shard)))?;
         let grid = grid
             .check()
             .map_err(|error| Exit::usage(error.to_string()))?;
         let vcpus = grid.points().iter().map(|point| point.vcpus).max();
         let vcpus = vcpus.unwrap_or(1);
         let room = (engine::most_stacks() / vcpus).max(1);
-        let jobs = match args.jobs.as_deref() {
-            None => jobs(None)?.min(room),
-            some => jobs(some)?,
-        };
+        let jobs = args.jobs.unwrap_or_else(|| cpus().min(room));
         if jobs > room {
             return Err(Exit::usage(format!(
                 "--jobs {jobs}: this machine has room for {room} simulations of {vcpus} vCPUs at a \
                  time; vm.max_map_count limits it"
             )));
         }
-        Ok(Self { grid, shard, jobs })
+        Ok(Self { grid, jobs })
     }
 }
 
@@ -167,61 +175,56 @@ fn all<T>(words: &[String], what: impl Fn(&str) -> Result<T, Exit>) -> Result<Ve
     words.iter().map(|word| what(word.trim())).collect()
 }
 
-/// Numbers and ranges of them.
-fn numbers(option: &str, words: &[String], least: u64, most: u64) -> Result<Vec<u64>, Exit> {
-    let mut numbers = Vec::new();
-    for word in words {
-        let (first, last) = word.split_once("..").unwrap_or((word, word));
-        let (first, last) = match (first.trim().parse(), last.trim().parse()) {
+fn flat(ranges: &[RangeInclusive<u64>]) -> impl Iterator<Item = u64> {
+    ranges.iter().cloned().flatten()
+}
+
+/// Parses a number, or a range of numbers.
+fn range(
+    least: u64,
+    most: u64,
+) -> impl Fn(&str) -> Result<RangeInclusive<u64>, String> + Clone + Send + Sync {
+    move |text| {
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if least <= first && first <= last && last <= most => {
-                (first, last)
+                match last - first < MOST_POINTS as u64 {
+                    true => Ok(first..=last),
+                    false => Err(format!("more than {MOST_POINTS} simulations")),
+                }
             }
-            _ => {
-                return Err(Exit::usage(format!(
-                    "{option} {word}: must be whole numbers from {least} to {most}, such as 1,2,3 or 1..3"
-                )));
-            }
-        };
-        if last - first >= MOST_POINTS as u64 {
-            return Err(Exit::usage(format!(
-                "{option} {word}: more than {MOST_POINTS} simulations"
-            )));
-        }
-        numbers.extend(first..=last);
-    }
-    Ok(numbers)
-}
-
-fn vcpus(option: &str, words: &[String], least: u64) -> Result<impl Iterator<Item = usize>, Exit> {
-    let numbers = numbers(option, words, least, MOST_VCPUS.0 as u64)?;
-    Ok(numbers.into_iter().map(|number| number as usize))
-}
-
-/// Numbers of vCPUs, ranges of them, and levels of overcommit.
-fn loads(words: &[String]) -> Result<Vec<Load>, Exit> {
-    let mut loads = Vec::new();
-    for word in words {
-        if word.trim().ends_with(['x', 'X']) {
-            let load = word.parse();
-            loads.push(load.map_err(|error| Exit::usage(format!("--vcpus {word}: {error}")))?);
-        } else {
-            let numbers = vcpus("--vcpus", slice::from_ref(word), 1)?;
-            loads.extend(numbers.map(Load::Vcpus));
+            _ => Err(format!(
+                "must be whole numbers from {least} to {most}, such as 1,2,3 or 1..3"
+            )),
         }
     }
-    Ok(loads)
+}
+
+/// The numbers of vCPUs that a word stands for.
+type Loads = Vec<Load>;
+
+/// Parses a number of vCPUs, a range of numbers, or a level of overcommit.
+fn loads(text: &str) -> Result<Loads, String> {
+    if text.trim().ends_with(['x', 'X']) {
+        let load = text.parse::<Load>();
+        return load
+            .map(|load| vec![load])
+            .map_err(|error| error.to_string());
+    }
+    let numbers = range(1, MOST_VCPUS.0 as u64)(text)?;
+    Ok(numbers.map(|number| Load::Vcpus(number as usize)).collect())
 }
 
 /// Runs the simulations that `args` describe, as far as they have not been run.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let Choice { grid, shard, jobs } = &Choice::new(args)?;
+    let Choice { grid, jobs } = &Choice::new(args)?;
     if args.out == Path::new("-") {
         return Err(Exit::usage(
             "--out -: results need a file, from which the sweep goes on",
         ));
     }
     let (mut store, mut done) = Store::open(&args.out, &build::this(), grid).map_err(refused)?;
-    let mine: Vec<Point<'_>> = shard.of(grid.points()).collect();
+    let mine: Vec<Point<'_>> = args.shard.of(grid.points()).collect();
     let todo = left(mine.iter().copied(), &done);
     if !args.quiet {
         for (name, most) in grid.limited() {
@@ -306,16 +309,16 @@ mod tests {
 
     #[test]
     fn ranges_include_their_ends() {
-        let numbers = |word: &str| numbers("--seeds", &[word.to_owned()], 1, 1 << 60).ok();
-        assert_eq!(numbers("3"), Some(vec![3]));
-        assert_eq!(numbers("1..4"), Some(vec![1, 2, 3, 4]));
-        assert_eq!(numbers("4..4"), Some(vec![4]));
+        let numbers = |word: &str| range(1, 1 << 60)(word).ok();
+        assert_eq!(numbers("3"), Some(3..=3));
+        assert_eq!(numbers("1..4"), Some(1..=4));
+        assert_eq!(numbers("4..4"), Some(4..=4));
         for nonsense in [
             "", "..", "1..", "..4", "4..1", "0", "1..2..3", "-1", "1..1e9",
         ] {
             assert_eq!(numbers(nonsense), None, "{nonsense}");
         }
-        assert_eq!(numbers("1..1000000").map(|all| all.len()), Some(1_000_000));
+        assert_eq!(numbers("1..1000000"), Some(1..=1_000_000));
         assert_eq!(numbers("1..1000001"), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::measure::run as measured;
@@ -11,13 +12,13 @@ use overlock_bench::report::timeline;
 use overlock_bench::workload::Workload;
 
 use super::machine::{self, MOST_VCPUS, Place};
-use super::run::{locks, seconds};
+use super::run::locks;
 use super::workload;
 use crate::exit::Exit;
 use crate::files::{Promised, name};
 use crate::measure::progress::Progress;
 use crate::measure::{self, ending};
-use crate::number::whole;
+use crate::number::{simulated_seconds, whole};
 
 /// Write a timeline of one lock on a simulated machine, for ui.perfetto.dev or chrome://tracing
 ///
@@ -37,12 +38,12 @@ pub struct Args {
     lock: String,
 
     /// The number of vCPUs [default: 2 for each CPU of the machine]
-    #[arg(long, value_name = "N")]
-    vcpus: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_VCPUS.0 as u64))]
+    vcpus: Option<usize>,
 
     /// Length of the run, in simulated time; for `build`, of a build that never waits
-    #[arg(long, value_name = "S", default_value = "0.002")]
-    seconds: String,
+    #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.002")]
+    seconds: Duration,
 
     /// The file; `-` is the standard output
     #[arg(long, value_name = "FILE", default_value = "trace.json")]
@@ -71,16 +72,12 @@ impl Choice {
                 args.lock
             )));
         };
-        let vcpus = match &args.vcpus {
-            Some(text) => whole("--vcpus", text, 1, MOST_VCPUS.0)?,
-            None => 2 * place.machine.cpus(),
-        };
         let plan = Plan {
             locks: vec![lock],
-            threads: vec![vcpus],
+            threads: vec![args.vcpus.unwrap_or(2 * place.machine.cpus())],
             runs: 1,
             latency_runs: 0,
-            round: seconds(&args.seconds)?,
+            round: args.seconds,
             stretch: workload.stretch(),
             pin: false,
             stat: false,

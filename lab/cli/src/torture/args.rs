@@ -1,6 +1,11 @@
 //! The options of `overlock-lab torture`.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use overlock_torture::settings::LOCKS;
+
+use crate::number::{ANY, milliseconds, seconds, whole};
 
 /// Torture every lock, and check that it excludes, wakes and serves those that use it
 ///
@@ -24,46 +29,56 @@ pub struct Args {
     pub list: bool,
 
     /// Length of the whole run; the locks share it
-    #[arg(long, value_name = "S", default_value = "60")]
-    pub seconds: String,
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "60")]
+    pub seconds: Duration,
 
     /// Seed of the threads' decisions [default: another one each time]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY))]
+    pub seed: Option<u64>,
 
     /// Threads [default: 8 for each CPU, 2 for locks that only spin, in line]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, ANY))]
+    pub threads: Option<usize>,
 
     /// How many operations of reader-writer locks read
-    #[arg(long, value_name = "PERCENT", default_value = "75")]
-    pub reads: String,
+    #[arg(long, value_name = "PERCENT", value_parser = whole::<u32>(0, 100), default_value = "75")]
+    pub reads: u32,
 
     /// Length of the long sections, of which there are few; 0 for none
-    #[arg(long, value_name = "MS", default_value = "10")]
-    pub long_hold: String,
+    #[arg(long, value_name = "MS", value_parser = milliseconds, default_value = "10")]
+    pub long_hold: Duration,
 
     /// Let all threads stop so often, and check what they have left; 0 for the end only
-    #[arg(long, value_name = "MS", default_value = "100")]
-    pub stutter: String,
+    #[arg(long, value_name = "MS", value_parser = milliseconds, default_value = "100")]
+    pub stutter: Duration,
 
     /// Give the threads other CPUs so often; 0 for never
-    #[arg(long, value_name = "MS", default_value = "100")]
-    pub shuffle: String,
+    #[arg(long, value_name = "MS", value_parser = milliseconds, default_value = "100")]
+    pub shuffle: Duration,
 
     /// Let a thread exit after so many steps on average, and another take its place: an eighth of
     /// that where waiters only spin, sixteen times as many for greedy threads; 0 for never
-    #[arg(long, value_name = "STEPS", default_value = "1000")]
-    pub churn: String,
+    #[arg(
+        long,
+        value_name = "STEPS",
+        value_parser = whole::<u32>(0, 1_000_000_000),
+        default_value = "1000"
+    )]
+    pub churn: u32,
 
     /// The most locks that a thread holds at a time
-    #[arg(long, value_name = "N", default_value = "4")]
-    pub nest: String,
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = whole::<usize>(1, LOCKS as u64),
+        default_value = "4"
+    )]
+    pub nest: usize,
 
     /// How long a thread may stand still, beyond what its lock promises; longer with more than 8
     /// threads a CPU
-    #[arg(long, value_name = "S", default_value = "10")]
-    pub patience: String,
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "10")]
+    pub patience: Duration,
 
     /// Do not interrupt the threads by signals
     #[arg(long)]
@@ -78,8 +93,8 @@ pub struct Args {
     pub inject: Option<String>,
 
     /// Print the first steps of each thread instead of taking them
-    #[arg(long, value_name = "STEPS")]
-    pub plan: Option<String>,
+    #[arg(long, value_name = "STEPS", value_parser = whole::<usize>(1, 1_000_000))]
+    pub plan: Option<usize>,
 
     /// Write everything as JSON; `-` is the standard output
     #[arg(long, value_name = "FILE")]

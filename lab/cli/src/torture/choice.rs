@@ -2,17 +2,15 @@
 
 use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
-use std::time::Duration;
 
 use overlock_bench::machine::most_threads;
 use overlock_torture::plan::Plan;
 use overlock_torture::registry::{self, Entry};
 use overlock_torture::run::{Machine, threads};
-use overlock_torture::settings::{LOCKS, Settings};
+use overlock_torture::settings::Settings;
 
 use super::args::Args;
 use crate::exit::Exit;
-use crate::number::{number, seconds, whole};
 
 /// The locks to torture, and how.
 #[derive(Debug)]
@@ -27,26 +25,23 @@ impl Choice {
     /// Checks everything.
     pub fn new(args: &Args, cpus: f64) -> Result<Self, Exit> {
         let settings = Settings {
-            length: seconds("--seconds", &args.seconds)?,
-            seed: args.seed.as_deref().map_or_else(|| Ok(any_seed()), seed)?,
-            threads: args.threads.as_deref().map(count_threads).transpose()?,
-            reads: small("--reads", &args.reads, 0, 100)?,
-            long_hold: milliseconds("--long-hold", &args.long_hold)?,
-            stutter: milliseconds("--stutter", &args.stutter)?,
-            shuffle: milliseconds("--shuffle", &args.shuffle)?,
-            churn: small("--churn", &args.churn, 0, 1_000_000_000)?,
-            nest: whole("--nest", &args.nest, 1, LOCKS)?,
+            length: args.seconds,
+            seed: args.seed.unwrap_or_else(any_seed),
+            threads: args.threads,
+            reads: args.reads,
+            long_hold: args.long_hold,
+            stutter: args.stutter,
+            shuffle: args.shuffle,
+            churn: args.churn,
+            nest: args.nest,
             signals: !args.no_signals,
             boost: !args.no_boost,
-            patience: seconds("--patience", &args.patience)?,
+            patience: args.patience,
         };
-        let locks = locks(args)?;
-        let plan = args.plan.as_deref();
-        let steps = |text| whole("--plan", text, 1, 1_000_000);
         let choice = Self {
             settings,
-            locks,
-            plan: plan.map(steps).transpose()?,
+            locks: locks(args)?,
+            plan: args.plan,
         };
         choice.fits(cpus)?;
         Ok(choice)
@@ -122,26 +117,4 @@ fn locks(args: &Args) -> Result<Vec<&'static Entry>, Exit> {
 fn any_seed() -> u64 {
     // Short enough to type.
     RandomState::new().hash_one(std::process::id()) >> 32
-}
-
-fn seed(text: &str) -> Result<u64, Exit> {
-    text.trim().parse().map_err(|_| {
-        Exit::usage(format!(
-            "--seed {text}: must be a whole number from 0 to {}",
-            u64::MAX
-        ))
-    })
-}
-
-fn count_threads(text: &str) -> Result<usize, Exit> {
-    whole("--threads", text, 1, usize::MAX)
-}
-
-fn small(option: &str, text: &str, least: usize, most: usize) -> Result<u32, Exit> {
-    whole(option, text, least, most).map(|number| number as u32)
-}
-
-fn milliseconds(option: &str, text: &str) -> Result<Duration, Exit> {
-    number(option, text, 0.0, 86_400_000.0, "milliseconds")
-        .map(|number| Duration::from_secs_f64(number / 1e3))
 }

@@ -6,6 +6,7 @@ mod panel;
 use std::error::Error;
 use std::io::{self, Write};
 
+use clap::ValueEnum;
 use plotters::prelude::*;
 
 use super::cells::{Cell, Figures, cells};
@@ -23,15 +24,15 @@ const LEFT: i32 = 24;
 const MARGIN: i32 = 24;
 
 /// The figure of a picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Figure {
-    /// Operations, over those of the best lock of the cell.
+    /// Operations, over those of the best lock
     Operations,
-    /// Jain's index.
+    /// Jain's index of fairness
     Jain,
-    /// The longest wait.
+    /// The longest wait
     Longest,
-    /// CPU time of an operation, over the least of the cell.
+    /// CPU time of an operation, over the least
     Cpu,
 }
 

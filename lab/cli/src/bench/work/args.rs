@@ -1,6 +1,12 @@
 //! The options.
 
+use std::time::Duration;
+
+use overlock_bench::machine::online_cpus;
+
+use crate::measure::load::{count, level};
 use crate::measure::{results, workload};
+use crate::number::{number, seconds, whole};
 
 /// The options of a workload.
 ///
@@ -27,44 +33,48 @@ pub struct Args {
         long,
         value_delimiter = ',',
         value_name = "N,…",
+        value_parser = count,
         conflicts_with = "overcommit"
     )]
-    pub threads: Vec<String>,
+    pub threads: Vec<usize>,
 
     /// Threads for each CPU that the process may use
     #[arg(
         long,
         value_delimiter = ',',
         value_name = "Nx,…",
+        value_parser = level,
         default_value = "1x,2x,4x,8x,16x"
     )]
-    pub overcommit: Vec<String>,
+    pub overcommit: Vec<f64>,
 
     /// Length of each round; for `build`, of a build that never waits [default: by --budget]
-    #[arg(long, value_name = "S")]
-    pub seconds: Option<String>,
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub seconds: Option<Duration>,
 
     /// Length of the whole run, where --seconds is not given; rounds then take 1 s at most
     #[arg(
         long,
         value_name = "S",
+        value_parser = seconds,
         default_value = "75",
         conflicts_with = "seconds"
     )]
-    pub budget: String,
+    pub budget: Duration,
 
     /// Rounds for each lock and number of threads
-    #[arg(long, value_name = "N", default_value = "5")]
-    pub runs: String,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 10_000), default_value = "5")]
+    pub runs: usize,
 
     /// Rounds that time each wait, apart from the others
     #[arg(
         long,
         value_name = "N",
+        value_parser = whole::<usize>(0, 10_000),
         default_value = "1",
         conflicts_with = "no_latency"
     )]
-    pub latency_runs: String,
+    pub latency_runs: usize,
 
     /// Do not time the waits
     #[arg(long)]
@@ -75,8 +85,12 @@ pub struct Args {
     pub pin: bool,
 
     /// Run in a new cgroup that gets so much of one CPU: 150 is one and a half
-    #[arg(long, value_name = "PERCENT")]
-    pub quota: Option<String>,
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = number(1.0, most_quota(), "a percentage of one CPU")
+    )]
+    pub quota: Option<f64>,
 
     /// Show what our locks counted: queued and unfair acquisitions first. Counting costs a little
     #[arg(long)]
@@ -84,6 +98,11 @@ pub struct Args {
 
     #[command(flatten)]
     pub output: results::Args,
+}
+
+/// All of this machine.
+fn most_quota() -> f64 {
+    100.0 * online_cpus() as f64
 }
 
 const EXAMPLES: &str = "\

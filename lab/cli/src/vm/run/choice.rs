@@ -8,7 +8,6 @@ use overlock_bench::workload::Workload;
 
 use crate::exit::Exit;
 use crate::measure::load::Load;
-use crate::number::{seconds, whole};
 use crate::vm::{Args, Hypervisor, Preempted};
 
 /// The most vCPUs that take a lock. One more directs them.
@@ -19,12 +18,6 @@ const MOST_VCPUS: (usize, &str) = (
 
 /// The most numbers of vCPUs that the boot line takes.
 const MOST_COUNTS: usize = 8;
-
-/// The longest section in nanoseconds.
-const LONGEST_SECTION: usize = 1_000_000_000;
-
-/// A day in milliseconds.
-const LONGEST_ROUND: usize = 86_400_000;
 
 /// Locks of the image that are broken on purpose. They are in no list.
 const FAULTY: [&str; 3] = ["faulty_no_exclusion", "faulty_lost_kick", "faulty_readers"];
@@ -57,27 +50,25 @@ pub struct Choice {
 impl Choice {
     /// Checks everything that depends on nothing of the machine.
     pub fn new(args: &Args) -> Result<Self, Exit> {
-        let counts = Load::new("--vcpus", &args.vcpus, &[])?.threads(1.0, MOST_VCPUS)?;
+        let counts = Load::new(&args.vcpus, &[]).threads(1.0, MOST_VCPUS)?;
         if counts.len() > MOST_COUNTS {
             return Err(Exit::usage(format!(
                 "--vcpus: a guest takes {MOST_COUNTS} numbers at most"
             )));
         }
-        let limit = args.time_limit.as_deref();
         let mut choice = Self {
             locks: select(args.locks.iter().map(|name| name.trim()))?,
             counts,
-            round: Duration::from_millis(whole("--ms", &args.ms, 1, LONGEST_ROUND)? as u64),
-            rounds: whole("--rounds", &args.rounds, 1, 10_000)?,
+            round: Duration::from_millis(args.ms),
+            rounds: args.rounds,
             limit: Duration::ZERO,
-            hang: seconds("--hang", &args.hang)?,
-            cs: whole("--cs", &args.cs, 0, LONGEST_SECTION)?,
-            ncs: whole("--ncs", &args.ncs, 0, LONGEST_SECTION)?,
+            hang: args.hang,
+            cs: args.cs,
+            ncs: args.ncs,
             preempted: args.preempted,
         };
         let default = 3 * choice.length() + Duration::from_secs(60);
-        let given = limit.map(|text| seconds("--time-limit", text));
-        choice.limit = given.transpose()?.unwrap_or(default);
+        choice.limit = args.time_limit.unwrap_or(default);
         Ok(choice)
     }
 
@@ -204,7 +195,8 @@ pub mod tests {
 
     /// The choice of these options, or the complaint.
     pub fn choice(words: &[&str]) -> Result<Choice, String> {
-        let line = Line::try_parse_from(["overlock-lab"].iter().chain(words)).unwrap();
+        let line = Line::try_parse_from(["overlock-lab"].iter().chain(words));
+        let line = line.map_err(|error| error.to_string())?;
         Choice::new(&line.args).map_err(|exit| match exit {
             Exit::Usage(message) => message,
             other => panic!("not bad use: {other:?}"),
@@ -241,8 +233,11 @@ pub mod tests {
             (["--locks", "std"], "no guest runs a lock 'std'; the locks"),
             (["--vcpus", "64"], "1 to 63"),
             (["--vcpus", "1,2,3,4,5,6,7,8,9"], "8 numbers at most"),
-            (["--ms", "0"], "--ms 0: must be"),
-            (["--cs", "-1"], "--cs -1: must be"),
+            (["--ms", "0"], "must be a whole number from 1 to 86400000"),
+            (
+                ["--cs", "-1"],
+                "must be a whole number from 0 to 1000000000",
+            ),
         ] {
             let message = choice(&words).unwrap_err();
             assert!(message.contains(says), "{message}");
