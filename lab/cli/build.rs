@@ -1,8 +1,6 @@
 //! Finds which build this is, for the files of `overlock-lab sim sweep`: the commit, a checksum of
-//! the changes since, and the profile.
-//!
-//! A package of a registry has the commit in a file. A build from an archive without a repository
-//! can name the commit in `OVERLOCK_COMMIT`.
+//! the changes since, and the profile. A build from an archive without a repository can name the
+//! commit in `OVERLOCK_COMMIT`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +23,7 @@ fn main() {
         .ok()
         .filter(|name| !name.is_empty());
     let named = named.map(|commit| (commit, None));
-    let found = named.or_else(package).or_else(repository);
+    let found = named.or_else(repository);
     let (commit, changes) = found.unwrap_or_else(|| ("unknown".to_owned(), None));
     println!("cargo::rustc-env=OVERLOCK_COMMIT={commit}");
     println!(
@@ -33,16 +31,6 @@ fn main() {
         changes.unwrap_or_default()
     );
     println!("cargo::rustc-env=OVERLOCK_PROFILE={}", profile());
-}
-
-/// The commit that `cargo package` has noted.
-fn package() -> Option<(String, Option<String>)> {
-    let note = fs::read_to_string(".cargo_vcs_info.json").ok()?;
-    let (_, rest) = note.split_once(r#""sha1": ""#)?;
-    let (commit, _) = rest.split_once('"')?;
-    let dirty = note.contains(r#""dirty": true"#);
-    // It does not say which changes, so the build is unknown.
-    (!dirty).then(|| (commit.to_owned(), None))
 }
 
 /// The commit of the repository, and a checksum of the changes to the sources since.

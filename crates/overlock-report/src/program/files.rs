@@ -16,7 +16,7 @@ pub struct Files<const N: usize> {
     use_stdout: bool,
 }
 
-/// What writes a file.
+/// A writer of the content of a file.
 pub type Content<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
 impl<const N: usize> Files<N> {
