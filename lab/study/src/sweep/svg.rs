@@ -3,19 +3,16 @@
 
 mod panel;
 
-use std::error::Error;
 use std::io::{self, Write};
-
-use clap::ValueEnum;
-use plotters::prelude::*;
 
 use super::cells::{Cell, Figures, cells};
 use super::merge::Merged;
 use super::summary::least_cpu;
+use clap::ValueEnum;
 use overlock_bench::registry::{Family, Kind};
 use overlock_report::numbers::{factor, significant, time};
-use overlock_report::picture::{Area, COLOURS, FONT, picture};
-use panel::{Panel, Scale};
+use overlock_report::picture::{Axis, COLOURS, Canvas, Color, ShapeStyle, pen, picture};
+use panel::Panel;
 
 /// The title, and what the colours mean.
 const HEAD: i32 = 100;
@@ -56,18 +53,11 @@ impl Figure {
         }
     }
 
-    fn scale(self, values: impl Iterator<Item = f64>) -> Scale {
+    fn axis(self, values: impl Iterator<Item = f64>) -> Axis {
         match self {
-            Self::Operations | Self::Jain => Scale::share(),
-            Self::Longest | Self::Cpu => Scale::powers(values),
-        }
-    }
-
-    fn label(self) -> fn(f64) -> String {
-        match self {
-            Self::Operations | Self::Jain => factor,
-            Self::Longest => time,
-            Self::Cpu => significant,
+            Self::Operations | Self::Jain => Axis::share(factor),
+            Self::Longest => Axis::powers(values, time),
+            Self::Cpu => Axis::powers(values, significant),
         }
     }
 }
@@ -89,10 +79,7 @@ pub struct Curve {
 ///
 /// Those of `out`.
 pub fn write(out: impl Write, merged: &Merged, figure: Figure) -> io::Result<()> {
-    picture(out, |text| draw(text, &cells(merged), figure))
-}
-
-fn draw(text: &mut String, cells: &[Cell], figure: Figure) -> Result<(), Box<dyn Error>> {
+    let cells = &cells(merged);
     let mut machines: Vec<&str> = Vec::new();
     let mut loads: Vec<&str> = Vec::new();
     let mut levels: Vec<f64> = Vec::new();
@@ -114,35 +101,28 @@ fn draw(text: &mut String, cells: &[Cell], figure: Figure) -> Result<(), Box<dyn
         machines.flat_map(|machine| curves(load, machine))
     });
     let values = values.flat_map(|curve| curve.points.into_iter().map(|point| point.1));
-    let scale = figure.scale(values);
-
+    let axis = figure.axis(values);
     let (columns, rows) = (machines.len() as i32, loads.len() as i32);
-    let width = LEFT + columns * panel::WIDTH + MARGIN;
-    let height = HEAD + rows * panel::HEIGHT + MARGIN;
-    let size = (width.unsigned_abs(), height.unsigned_abs());
-    let area = SVGBackend::with_string(text, size).into_drawing_area();
-    // Pages may be dark; what is drawn here is not.
-    area.fill(&WHITE)?;
-    let title = format!("overlock-lab sim sweep: {}", figure.title());
-    area.draw(&Text::new(title, (MARGIN, 14), (FONT, 20).into_font()))?;
-    legend(&area)?;
-    for (load, top) in loads.iter().zip((HEAD..).step_by(panel::HEIGHT as usize)) {
-        for (machine, left) in machines.iter().zip((LEFT..).step_by(panel::WIDTH as usize)) {
-            let curves = curves(load, machine);
-            let cpus = cells.iter().find(|cell| cell.machine == *machine);
-            let panel = Panel {
-                machine: format!("{machine}, {} CPUs", cpus.map_or(0, |cell| cell.cpus)),
-                load,
-                levels: &levels,
-                scale: &scale,
-                label: figure.label(),
-                curves: &curves,
-            };
-            panel.draw(&area, (left, top))?;
+    let size = (
+        LEFT + columns * panel::WIDTH + MARGIN,
+        HEAD + rows * panel::HEIGHT + MARGIN,
+    );
+    picture(out, size, |canvas| {
+        let title = format!("overlock-lab sim sweep: {}", figure.title());
+        canvas.text((MARGIN, 14), pen(20), title);
+        legend(canvas);
+        for (load, top) in loads.iter().zip((HEAD..).step_by(panel::HEIGHT as usize)) {
+            for (machine, left) in machines.iter().zip((LEFT..).step_by(panel::WIDTH as usize)) {
+                let cpus = cells.iter().find(|cell| cell.machine == *machine);
+                let panel = Panel {
+                    machine: format!("{machine}, {} CPUs", cpus.map_or(0, |cell| cell.cpus)),
+                    load,
+                    curves: &curves(load, machine),
+                };
+                panel.draw(canvas, (left, top), Axis::levels(&levels), axis.clone());
+            }
         }
-    }
-    area.present()?;
-    Ok(())
+    })
 }
 
 fn once<T: PartialEq>(all: &mut Vec<T>, value: T) {
@@ -196,19 +176,16 @@ fn dress(lock: &str) -> (&str, ShapeStyle) {
     (lock.strip_prefix("model:").unwrap_or(lock), style)
 }
 
-fn legend(area: &Area<'_>) -> Result<(), Box<dyn Error>> {
+fn legend(canvas: &Canvas<'_>) {
     let mut x = MARGIN;
     for (what, lock, width) in [
         ("the lock that we recommend", "overlock", 240),
         ("other locks of ours", "queued", 190),
         ("models of the locks of others", "model:std", 260),
     ] {
-        let (_, style) = dress(lock);
-        area.draw(&PathElement::new(vec![(x, 62), (x + 24, 62)], style))?;
-        area.draw(&Text::new(what, (x + 32, 55), (FONT, 14).into_font()))?;
+        canvas.path([(x, 62), (x + 24, 62)], dress(lock).1);
+        canvas.text((x + 32, 55), pen(14), what);
         x += width;
     }
-    let axis = "x: vCPUs for each CPU (log scale)";
-    area.draw(&Text::new(axis, (x, 55), (FONT, 14).into_font()))?;
-    Ok(())
+    canvas.text((x, 55), pen(14), "x: vCPUs for each CPU (log scale)")
 }

@@ -1,14 +1,11 @@
 //! A grid as a picture: a panel of heat maps.
 
-use std::error::Error;
 use std::io::{self, Write};
 
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use overlock_report::picture::{BLACK, Canvas, HPos, Pen, RGBColor, VPos, WHITE, pen, picture};
 
 use super::Report;
 use super::map::{Field, Heat, Map, maps};
-use overlock_report::picture::{Area, FONT, picture};
 
 const FIELD: (i32, i32) = (66, 30);
 const NAMES: i32 = 176;
@@ -26,24 +23,19 @@ const ABREAST: usize = 2;
 ///
 /// Those of `out`.
 pub fn write(out: impl Write, report: &Report) -> io::Result<()> {
-    picture(out, |picture| draw(picture, report))
-}
-
-fn draw(picture: &mut String, report: &Report) -> Result<(), Box<dyn Error>> {
     let maps = maps(report);
-    let (width, height) = size(&maps);
-    let canvas = (width.unsigned_abs(), height.unsigned_abs());
-    let area = SVGBackend::with_string(picture, canvas).into_drawing_area();
-    area.fill(&WHITE)?;
-    headline(&area, report)?;
-    for (place, map) in maps.iter().enumerate() {
-        let (row, column) = (place / ABREAST, place % ABREAST);
-        let x = MARGIN + i32::try_from(column)? * (map_width(map) + MARGIN);
-        let above: i32 = maps[..row * ABREAST].chunks(ABREAST).map(row_height).sum();
-        panel(&area, map, (x, TITLE + above))?;
-    }
-    area.present()?;
-    Ok(())
+    picture(out, size(&maps), |canvas| {
+        headline(canvas, report);
+        let mut top = TITLE;
+        for maps in maps.chunks(ABREAST) {
+            let mut left = MARGIN;
+            for map in maps {
+                panel(canvas, map, (left, top));
+                left += map_width(map) + MARGIN;
+            }
+            top += row_height(maps);
+        }
+    })
 }
 
 fn len(count: usize) -> i32 {
@@ -67,81 +59,62 @@ fn size(maps: &[Map]) -> (i32, i32) {
     (MARGIN + abreast * (width + MARGIN), TITLE + height)
 }
 
-fn headline(area: &Area, report: &Report) -> Result<(), Box<dyn Error>> {
+fn headline(canvas: &Canvas<'_>, report: &Report) {
     let title = "overlock against each of its peers: the worst ratio of every cell";
-    area.draw(&Text::new(title, (MARGIN, 16), (FONT, 20).into_font()))?;
-    let small = (FONT, 13).into_font().color(&BLACK.mix(0.65));
+    canvas.text((MARGIN, 16), pen(20), title);
     let what = format!("{}. {}", report.machine.summary(), report.headline());
-    area.draw(&Text::new(what, (MARGIN, 44), small))?;
+    canvas.text((MARGIN, 44), pen(13).grey(), what);
     let mut x = MARGIN;
     for heat in Heat::ALL {
-        area.draw(&Rectangle::new(
-            [(x, 66), (x + 16, 80)],
-            colour(heat).filled(),
-        ))?;
-        area.draw(&Text::new(
-            heat.title(),
-            (x + 21, 66),
-            (FONT, 12).into_font(),
-        ))?;
+        canvas.rectangle([(x, 66), (x + 16, 80)], colour(heat));
+        canvas.text((x + 21, 66), pen(12), heat.title());
         x += 33 + 8 * len(heat.title().len());
     }
-    Ok(())
 }
 
-fn panel(area: &Area, map: &Map, (left, top): (i32, i32)) -> Result<(), Box<dyn Error>> {
-    let title = (FONT, 15).into_font().style(FontStyle::Bold);
-    area.draw(&Text::new(map.title, (left, top + 6), title))?;
-    let plain = (FONT, 13).into_font();
-    let centred = plain
-        .clone()
-        .into_text_style(area)
-        .pos(Pos::new(HPos::Center, VPos::Center));
-    area.draw(&Text::new("threads", (left, top + 34), plain.clone()))?;
-    for (place, threads) in map.columns.iter().enumerate() {
-        let x = left + NAMES + FIELD.0 * len(place) + FIELD.0 / 2;
-        area.draw(&Text::new(
-            threads.to_string(),
-            (x, top + 42),
-            centred.clone(),
-        ))?;
+fn panel(canvas: &Canvas<'_>, map: &Map, (left, top): (i32, i32)) {
+    canvas.text((left, top + 6), pen(15).bold(), map.title);
+    canvas.text((left, top + 34), pen(13), "threads");
+    for (threads, x) in map.columns.iter().zip(columns(left)) {
+        let middle = (x + FIELD.0 / 2, top + 42);
+        canvas.text(middle, centred(13), threads.to_string());
     }
-    for (place, row) in map.rows.iter().enumerate() {
-        let y = top + HEAD + FIELD.1 * len(place);
+    for (row, y) in map
+        .rows
+        .iter()
+        .zip((top + HEAD..).step_by(FIELD.1 as usize))
+    {
         let name = format!("{} {}", row.family, row.shape);
-        area.draw(&Text::new(name, (left, y + 8), plain.clone()))?;
-        for (place, field) in row.fields.iter().enumerate() {
+        canvas.text((left, y + 8), pen(13), name);
+        for (field, x) in row.fields.iter().zip(columns(left)) {
             if let Some(field) = field {
-                let x = left + NAMES + FIELD.0 * len(place);
-                draw_field(area, field, (x, y))?;
+                draw_field(canvas, field, (x, y));
             }
         }
     }
-    Ok(())
 }
 
-fn draw_field(area: &Area, field: &Field, (x, y): (i32, i32)) -> Result<(), Box<dyn Error>> {
+/// The left edges of the fields.
+fn columns(left: i32) -> impl Iterator<Item = i32> {
+    (left + NAMES..).step_by(FIELD.0 as usize)
+}
+
+fn draw_field(canvas: &Canvas<'_>, field: &Field, (x, y): (i32, i32)) {
     let corners = [(x + 1, y + 1), (x + FIELD.0 - 1, y + FIELD.1 - 1)];
-    area.draw(&Rectangle::new(corners, colour(field.heat).filled()))?;
-    let ink = if field.heat == Heat::FarBehind {
-        WHITE
-    } else {
-        BLACK
-    };
-    let centre = Pos::new(HPos::Center, VPos::Center);
-    let style = |size: i32| {
-        let font = (FONT, size).into_font().color(&ink);
-        font.pos(centre)
+    canvas.rectangle(corners, colour(field.heat));
+    let ink = match field.heat {
+        Heat::FarBehind => WHITE,
+        _ => BLACK,
     };
     let middle = x + FIELD.0 / 2;
-    match field.note {
-        Some(note) => {
-            area.draw(&Text::new(field.text.clone(), (middle, y + 11), style(13)))?;
-            area.draw(&Text::new(note, (middle, y + 22), style(8)))?;
-        }
-        None => area.draw(&Text::new(field.text.clone(), (middle, y + 15), style(13)))?,
-    }
-    Ok(())
+    let figure = if field.note.is_some() { y + 11 } else { y + 15 };
+    let note = field.note.unwrap_or_default();
+    canvas.text((middle, figure), centred(13).coloured(ink), &field.text);
+    canvas.text((middle, y + 22), centred(8).coloured(ink), note)
+}
+
+fn centred(size: i32) -> Pen {
+    pen(size).at(HPos::Center, VPos::Center)
 }
 
 fn colour(heat: Heat) -> RGBColor {

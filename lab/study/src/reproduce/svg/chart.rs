@@ -1,20 +1,16 @@
 //! The figures of a table that have the same unit and were published of the same machine.
 
-use std::error::Error;
+use overlock_report::picture::{self, Axis, BLACK, Canvas, Color, Point, RGBAColor, RGBColor, pen};
 
-use plotters::prelude::*;
-
-use super::axis::Axis;
 use crate::reproduce::Line;
 use crate::reproduce::label::{Count, Place, Unit};
-use overlock_report::picture::{Area, FONT};
 
 /// The room that a figure has, if there are many.
-const SLOT: u32 = 24;
+const SLOT: i32 = 24;
 /// The labels on the left, and margins.
-const FRAME: u32 = 100;
+const FRAME: i32 = 100;
 /// The least and the most room that a chart takes.
-const BOUNDS: (u32, u32) = (380, 870);
+const BOUNDS: (i32, i32) = (380, 870);
 /// Half of the width of a band, at most, and how far two of them are apart, in pixels.
 const BAND: (f64, f64) = (11.0, 44.0);
 /// The colour of the ring of a figure outside its band.
@@ -74,82 +70,54 @@ impl<'a> Chart<'a> {
     }
 
     /// How wide it is.
-    pub fn width(&self) -> u32 {
+    pub fn width(&self) -> i32 {
         let slots = self.places.len() * self.series.len();
-        (FRAME + SLOT * slots as u32).clamp(BOUNDS.0, BOUNDS.1)
+        (FRAME + SLOT * slots as i32).clamp(BOUNDS.0, BOUNDS.1)
     }
 
-    /// Draws it.
-    ///
-    /// # Errors
-    ///
-    /// Those of the drawing area.
+    /// Draws it there, so high.
     pub fn draw(
         &self,
-        area: &Area<'_>,
+        canvas: &Canvas<'_>,
+        (left, top): Point,
+        height: i32,
         colour: impl Fn(&str) -> RGBColor,
-    ) -> Result<(), Box<dyn Error>> {
+    ) {
         if let Some(machine) = self.machine {
-            let left = FRAME as i32 - 8;
-            area.draw(&Text::new(machine, (left, 4), (FONT, 14).into_font()))?;
+            canvas.text((left + FRAME - 8, top + 4), pen(14), machine);
         }
-        let vertical = Axis::over(self.lines.iter().flat_map(|line| figures(line)));
-        let [low, high] = vertical.ends();
-        let scale = if vertical.is_logarithmic() {
+        let chart = picture::Chart {
+            corner: (left + FRAME - 10, top + 24),
+            size: (self.width() - FRAME, height - 78),
+            x: Axis::places(self.places.iter().map(Place::label), 0.5).divided(),
+            y: Axis::over(self.lines.iter().flat_map(|line| figures(line))),
+        };
+        let scale = if chart.y.is_logarithmic() {
             " (log scale)"
         } else {
             ""
         };
-        let mut chart = ChartBuilder::on(area)
-            .margin(10)
-            .margin_top(24)
-            .x_label_area_size(44)
-            .y_label_area_size(FRAME - 20)
-            .build_cartesian_2d(Axis::places(self.places.len()), vertical)?;
-        let label = |x: &f64| {
-            let place = self.places.get(x.round() as usize);
-            place.map(Place::label).unwrap_or_default()
-        };
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(BLACK.mix(0.12))
-            .x_label_formatter(&label)
-            .x_desc(self.of.title())
-            .y_desc(format!("{}{scale}", self.unit.title))
-            .y_label_formatter(&|y| Axis::label(*y))
-            .axis_desc_style((FONT, 14))
-            .label_style((FONT, 13))
-            .draw()?;
-        // Between two places.
-        let borders = (1..self.places.len()).map(|place| place as f64 - 0.5);
-        chart.draw_series(
-            borders.map(|x| PathElement::new(vec![(x, low), (x, high)], BLACK.mix(0.12))),
-        )?;
+        chart.draw(canvas, 13);
+        let unit = format!("{}{scale}", self.unit.title);
+        chart.titles(canvas, self.of.title(), &unit);
 
-        let plot = chart.plotting_area();
-        let room = f64::from(plot.dim_in_pixel().0) / self.places.len() as f64;
+        let room = f64::from(chart.size.0) / self.places.len() as f64;
         let step = (0.84 / self.series.len() as f64).min(BAND.1 / room);
-        let half = (step * 0.36).min(BAND.0 / room);
+        let half = (step * 0.36 * room).min(BAND.0) as i32;
         for line in &self.lines {
             let colour = colour(&line.what.series);
-            let x = self.x(line, step);
-            let (published, measured) = (line.published, line.measured);
-            let [low, high] = tolerance(line);
-            let corners = [(x - half, low), (x + half, high)];
-            plot.draw(&Rectangle::new(corners, band(colour)))?;
-            let ends = vec![(x - half, published), (x + half, published)];
-            plot.draw(&PathElement::new(ends, BLACK.stroke_width(2)))?;
+            let at = |figure| chart.at(self.x(line, step), figure);
+            let (x, y) = at(line.published);
+            let [low, high] = tolerance(line).map(|end| at(end).1);
+            canvas.rectangle([(x - half, high), (x + half, low)], band(colour));
+            published(canvas, (x, y), half);
             // A simulation that is too short may bring no figure.
-            if measured.is_finite() {
-                let ends = vec![(x, published), (x, measured)];
-                plot.draw(&PathElement::new(ends, colour))?;
-                let (base, at) = (area.get_base_pixel(), plot.map_coordinate(&(x, measured)));
-                Dot::of(line).draw(area, (at.0 - base.0, at.1 - base.1), colour)?;
+            if line.measured.is_finite() {
+                let measured = at(line.measured);
+                canvas.path([(x, y), measured], colour);
+                Dot::of(line).draw(canvas, measured, colour);
             }
         }
-        Ok(())
     }
 
     /// The x coordinate of a figure: all of a place are side by side.
@@ -173,30 +141,22 @@ impl Dot {
     }
 
     /// Draws it there.
-    ///
-    /// # Errors
-    ///
-    /// Those of the drawing area.
-    pub fn draw(
-        self,
-        area: &Area<'_>,
-        at: (i32, i32),
-        colour: RGBColor,
-    ) -> Result<(), Box<dyn Error>> {
-        match self {
-            Self::Within => area.draw(&Circle::new(at, 5, colour.filled()))?,
-            Self::Outside => {
-                area.draw(&Circle::new(at, 5, colour.filled()))?;
-                area.draw(&Circle::new(at, 9, OUTSIDE.stroke_width(2)))?;
-            }
+    pub fn draw(self, canvas: &Canvas<'_>, at: Point, colour: RGBColor) {
+        canvas.circle(at, 5, colour.filled());
+        if let Self::Outside = self {
+            canvas.circle(at, 9, OUTSIDE.stroke_width(2));
         }
-        Ok(())
     }
 }
 
-/// The fill of a band.
-pub fn band(colour: RGBColor) -> ShapeStyle {
-    colour.mix(0.25).filled()
+/// Draws the mark of a published figure, so wide on both sides.
+pub fn published(canvas: &Canvas<'_>, (x, y): Point, half: i32) {
+    canvas.path([(x - half, y), (x + half, y)], BLACK.stroke_width(2))
+}
+
+/// The colour of a band.
+pub fn band(colour: RGBColor) -> RGBAColor {
+    colour.mix(0.25)
 }
 
 /// From where to where a simulated figure is near enough.

@@ -143,7 +143,7 @@ fn axes_have_titles_with_units() {
 /// On white, whatever the page is.
 #[test]
 fn tables_stand_below_each_other() {
-    let height = |picture: &str| -> u32 {
+    let height = |picture: &str| -> i32 {
         let start = r#"<rect x="0" y="0" width="1100" height=""#;
         let (_, rest) = picture.split_once(start).unwrap();
         let (height, rest) = rest.split_once('"').unwrap();
