@@ -1,7 +1,7 @@
 //! Contention that a program under `overlock run --stat` has counted: reading its tables, and
 //! saying what is in them.
 
-mod json;
+mod document;
 mod living;
 mod mapping;
 mod process;
@@ -10,7 +10,7 @@ mod svg;
 mod symbols;
 mod text;
 
-pub use json::Document;
+pub use document::Document;
 pub use living::{Living, living, open};
 pub use mapping::Mapping;
 pub use process::{Process, processes, without_table};
@@ -55,9 +55,11 @@ impl Files {
 
     /// Writes them.
     pub fn write(self, document: &Document) -> Result<(), Exit> {
-        self.0.write([&|out| json::write(out, document), &|out| {
-            svg::write(out, document)
-        }])
+        self.0.write(
+            [&|out| overlock_report::json::write(out, document), &|out| {
+                svg::write(out, document)
+            }],
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tables whose columns are listed once, for rows of any kind.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 /// A column: its title, and its cell of a row, which is [`NOTHING`] where there is no value.
 #[derive(Debug)]
@@ -43,22 +43,35 @@ fn block<'a, R: 'a>(
 ) -> String {
     let says = |column: &&Column<R>| rows.iter().any(|row| (column.1)(row) != NOTHING);
     let columns: Vec<&Column<R>> = columns.filter(says).collect();
+    let titles = std::iter::once(first).chain(columns.iter().map(|column| column.0));
+    let rows = rows.iter().map(|row| {
+        let texts = columns.iter().map(|column| (column.1)(row));
+        std::iter::once(name(row)).chain(texts)
+    });
+    table(titles, rows, |column| column > 0) + "\n"
+}
+
+/// A table without rules, in which the columns that `right` picks are flush right.
+pub fn table<T: Into<Cell>>(
+    titles: impl IntoIterator<Item = T>,
+    rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>,
+    right: impl Fn(usize) -> bool,
+) -> String {
     let mut table = Table::new();
     table
         .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(std::iter::once(first).chain(columns.iter().map(|column| column.0)));
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(titles);
     for row in rows {
-        let texts = columns.iter().map(|column| (column.1)(row));
-        table.add_row(std::iter::once(name(row)).chain(texts));
+        table.add_row(row);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
+    for (place, column) in table.column_iter_mut().enumerate() {
+        if right(place) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
     let lines = table.lines();
-    let mut text: String = lines
+    lines
         .map(|line| line.trim_end().to_owned() + "\n")
-        .collect();
-    text.push('\n');
-    text
+        .collect()
 }

@@ -64,7 +64,7 @@ fn tiny() -> Report {
 
 fn document(report: &Report) -> Value {
     let mut text = Vec::new();
-    report.json(&mut text).unwrap();
+    overlock_report::json::write(&mut text, &report).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 
@@ -185,7 +185,7 @@ fn blocked_threads_are_what_their_schema_says() {
         rows: plan.objects.iter().map(measure).collect(),
     };
     let mut text = Vec::new();
-    report.json(&mut text).unwrap();
+    overlock_report::json::write(&mut text, &report).unwrap();
     check(IDLE, &serde_json::from_slice(&text).unwrap());
     let table = report.render(None);
     assert!(

@@ -9,9 +9,9 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::job::{Command, Job};
-use crate::random::{Random, of_name};
 use crate::signal;
 use crate::worker_state::WorkerState;
+use overlock_report::random::{Random, of_name};
 
 /// A thread that waits for longer gets no signal: it would wake a waiter that nobody kicks, and
 /// hide that.
@@ -53,7 +53,7 @@ fn interference(job: &'static Job, cpus: &[usize]) -> Done {
             burst = Instant::now();
             sending = random.once_in(2);
         }
-        let state = &job.workers[random.below(job.workers.len() as u64) as usize];
+        let state = &job.workers[random.index(job.workers.len())];
         if sending && job.settings.signals && !waits_long(state) {
             signal::send(state.thread());
         }
@@ -75,10 +75,10 @@ fn waits_long(state: &WorkerState) -> bool {
 /// Each thread on a CPU of its own, all on one, or all wherever they like.
 fn shuffle(job: &Job, cpus: &[usize], random: &mut Random) {
     let all = set(cpus);
-    let one = random.below(cpus.len() as u64) as usize;
+    let one = random.index(cpus.len());
     let kind = random.below(4);
     for state in &job.workers {
-        let any = random.below(cpus.len() as u64) as usize;
+        let any = random.index(cpus.len());
         let chosen = match kind {
             0 => all,
             1 => set(&cpus[one..=one]),

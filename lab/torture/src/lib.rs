@@ -4,7 +4,6 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`registry`] | what can be tortured |
-//! | [`settings`], [`plan`], `random` | what a run is asked to do, and what each thread is going to do |
 //! | `subject` | what is done with each kind of lock |
 //! | `canary` | the torn-write detector |
 //! | `watch`, [`proc`] | the watchdog, and what the kernel knows of a thread |
@@ -20,7 +19,6 @@ mod interference;
 mod job;
 pub mod plan;
 pub mod proc;
-mod random;
 pub mod registry;
 pub mod report;
 pub mod run;

@@ -8,10 +8,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::random::{Random, of_name};
 use crate::registry::Entry;
 use crate::settings::{LOCKS, Settings};
 use overlock_core::facts::Waiting;
+use overlock_report::random::{Random, of_name};
 
 /// As what a thread comes; all are the same to a lock that only excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use overlock_report::numbers::{count, time};
 use overlock_report::picture::{COLOURS, Canvas, HPos, RGBColor, VPos, pen, picture};
 
-use super::json::Document;
+use super::document::Document;
 use super::rows::Times;
 use super::symbols::Place;
 use super::text::short;

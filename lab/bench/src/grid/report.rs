@@ -5,8 +5,6 @@ pub mod markdown;
 pub mod svg;
 pub mod text;
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use super::check::Loop;
@@ -109,16 +107,6 @@ impl Report {
             summary: summarise(&cells),
             cells,
         }
-    }
-
-    /// Writes the JSON document.
-    ///
-    /// # Errors
-    ///
-    /// Those of `out`.
-    pub fn json(&self, mut out: impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut out, self)?;
-        writeln!(out)
     }
 
     /// The settings, in one line.

@@ -1,7 +1,5 @@
 //! The reports of threads that wait for long, for people and programs.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use super::Row;
@@ -55,16 +53,6 @@ fn cpu(percent: f64) -> String {
 }
 
 impl Report {
-    /// Writes the JSON document.
-    ///
-    /// # Errors
-    ///
-    /// Those of `out`.
-    pub fn json(&self, mut out: impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut out, self)?;
-        writeln!(out)
-    }
-
     /// The table for people, the most expensive of ours in front.
     pub fn render(&self, width: Option<u16>) -> String {
         let Settings {

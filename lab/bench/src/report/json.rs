@@ -22,18 +22,15 @@ struct Document<'a> {
 ///
 /// Those of `out`.
 pub fn write(
-    mut out: impl Write,
+    out: impl Write,
     machine: &Machine,
     settings: &Settings,
     rows: &[Row],
 ) -> io::Result<()> {
-    serde_json::to_writer_pretty(
-        &mut out,
-        &Document {
-            machine,
-            settings,
-            rows,
-        },
-    )?;
-    writeln!(out)
+    let document = Document {
+        machine,
+        settings,
+        rows,
+    };
+    overlock_report::json::write(out, &document)
 }

@@ -249,7 +249,7 @@ impl<W: World, L: BenchLock> Builder<'_, W, L> {
                 return;
             }
             self.worker.work(self.farm.private);
-            let structure = &site.structures[usize::from(site.heat[random.below(site.heat.len())])];
+            let structure = &site.structures[usize::from(site.heat[random.index(site.heat.len())])];
             let (worker, visit) = (self.worker, self.farm.visit);
             self.locked(&structure.lock, || {
                 structure.visits.add(1);

@@ -217,9 +217,9 @@ impl<W: World, L: BenchLock> Server<'_, W, L> {
         let (worker, steps) = (self.worker, self.steps);
         worker.work(steps.request);
         let leaf = self.leaf(random);
-        let name = random.below(NAMES);
+        let name = random.index(NAMES);
         self.walk(leaf);
-        match Request::of(random.below(100)) {
+        match Request::of(random.index(100)) {
             Request::Lookup => {
                 self.within(leaf, |directory, _| {
                     directory.names[name].get();
@@ -236,7 +236,7 @@ impl<W: World, L: BenchLock> Server<'_, W, L> {
             }
             Request::Rename => {
                 let target = self.leaf(random);
-                let new = random.below(NAMES);
+                let new = random.index(NAMES);
                 self.walk(target);
                 self.rename((leaf, name), (target, new));
             }
@@ -254,7 +254,7 @@ impl<W: World, L: BenchLock> Server<'_, W, L> {
     /// The directory that a request is for.
     fn leaf(&self, random: &mut Random) -> usize {
         let heat = &self.tree.heat;
-        FIRST_LEAF + usize::from(heat[random.below(heat.len())])
+        FIRST_LEAF + usize::from(heat[random.index(heat.len())])
     }
 
     /// Looks up the way to `leaf`: in the root, and in the directory that `leaf` is in.

@@ -241,9 +241,9 @@ impl<'a, P: Probe> Member<'a, P> {
             let which = match self.shape.locks {
                 Locks::One => 0,
                 Locks::InTurn => (self.performed % 2) as usize,
-                Locks::Hot if random.below(COLD_TO_HOT) == 0 => 0,
+                Locks::Hot if random.index(COLD_TO_HOT) == 0 => 0,
                 Locks::Hot => 1 + index,
-                Locks::Zipf => choices[random.below(choices.len())].into(),
+                Locks::Zipf => choices[random.index(choices.len())].into(),
             };
             if !self.operate(&all[which]) {
                 return;

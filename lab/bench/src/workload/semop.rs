@@ -147,7 +147,7 @@ fn iterate<W: World, L: BenchLock, P: Probe>(
     let mut random = Random::new(worker.index() as u64);
     let (mut in_time, mut performed) = (InTime::default(), 0);
     while in_time.goes_on(worker, performed) {
-        let array = &arrays[random.below(arrays.len())];
+        let array = &arrays[random.index(arrays.len())];
         for change in [1, -1] {
             worker.work(call);
             let guard = probe.lock(worker, &array.lock);

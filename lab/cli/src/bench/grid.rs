@@ -18,6 +18,7 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::Machine;
 use overlock_bench::registry::Family;
 use overlock_bench::world::native::{CHECKED, Native};
+use overlock_report::json;
 
 use crate::exit::Exit;
 use crate::files::Files;
@@ -163,7 +164,7 @@ pub fn run(args: &Args, form: Form) -> Result<(), Exit> {
             show(&report, args, form, files.use_stdout())?;
         }
         files.write([
-            &|out| report.json(out),
+            &|out| json::write(out, &report),
             &|out| svg::write(out, &report),
             &|out| markdown::write(out, &report),
         ])?;

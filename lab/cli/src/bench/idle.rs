@@ -11,6 +11,7 @@ use overlock_bench::idle::report::{Report, Settings, VERSION};
 use overlock_bench::idle::{Plan, measure};
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::Machine;
+use overlock_report::json;
 
 use crate::exit::Exit;
 use crate::files::Files;
@@ -105,7 +106,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             let text = report.render(width());
             print_beside(files.use_stdout(), &text)?;
         }
-        files.write([&|out| report.json(out)])?;
+        files.write([&|out| json::write(out, &report)])?;
     }
     end.map_err(|error| match error {
         Error::Interrupted => Exit::Interrupted,

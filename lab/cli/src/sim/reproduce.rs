@@ -7,6 +7,7 @@ use std::thread;
 
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
+use overlock_report::json;
 use overlock_study::reproduce::{Failure, Options, TABLES, Table, markdown, svg, text};
 
 use crate::exit::Exit;
@@ -178,7 +179,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write([
-        &|out| text::json(out, &all),
+        &|out| json::write(out, &all),
         &|out| text::csv(out, &all),
         &|out| svg::write(out, &all),
     ])

@@ -9,6 +9,8 @@ use overlock_study::reproduce::sensitivity::{Constant, Study, text};
 use overlock_study::reproduce::{Options, Table};
 
 use super::reproduce::{MOST_JOBS, cpus, failed, length, tables};
+use overlock_report::json;
+
 use crate::exit::Exit;
 use crate::files::Files;
 use crate::measure::ending;
@@ -141,7 +143,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         };
         print_beside(files.use_stdout(), &text)?;
     }
-    files.write([&|out| text::json(out, &found)])
+    files.write([&|out| json::write(out, &found)])
 }
 
 /// Checks the options as [`run`] does.

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::io;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
 use serde::Serialize;
 
 use super::label::{Place, Quantity};
 use super::score::{Score, groups};
 use super::{Claim, Line, Reproduction, Verdict};
+use overlock_report::columns::table;
 use overlock_report::numbers::significant;
 
 const TITLES: [&str; 8] = [
@@ -38,7 +38,7 @@ pub fn describe(reproduction: &Reproduction) -> String {
     }
     text.push('\n');
     if !verdict.lines.is_empty() {
-        let _ = writeln!(text, "{}\n", grid(&verdict.lines));
+        let _ = writeln!(text, "{}", grid(&verdict.lines));
     }
     for claim in &verdict.claims {
         let _ = writeln!(text, "{}", claimed(claim));
@@ -102,12 +102,8 @@ pub(super) fn scores(verdict: &Verdict) -> Vec<String> {
 pub(super) const LEFT_OUT: &str = "not looked at when the cost model was fitted";
 
 fn grid(lines: &[Line]) -> String {
-    let mut grid = Grid::new();
-    grid.load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(TITLES);
-    for line in lines {
-        grid.add_row([
+    let row = |line: &Line| {
+        [
             line.place.to_string(),
             line.what.to_string(),
             significant(line.measured),
@@ -116,12 +112,11 @@ fn grid(lines: &[Line]) -> String {
             format!("{:.2}", line.ratio),
             line.null.map_or_else(String::new, significant),
             within(line),
-        ]);
-    }
-    for column in grid.column_iter_mut().skip(2).take(5) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    grid.trim_fmt()
+        ]
+    };
+    table(TITLES, lines.iter().map(row), |column| {
+        (2..7).contains(&column)
+    })
 }
 
 pub(super) fn within(line: &Line) -> String {
@@ -177,14 +172,4 @@ pub fn csv(out: &mut dyn io::Write, all: &[Reproduction]) -> io::Result<()> {
         }
     }
     writer.flush()
-}
-
-/// All of it as JSON.
-///
-/// # Errors
-///
-/// Those of `out`.
-pub fn json(out: &mut dyn io::Write, all: &[Reproduction]) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, all)?;
-    writeln!(out)
 }

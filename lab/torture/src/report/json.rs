@@ -21,7 +21,7 @@ struct Document<'a, M> {
 ///
 /// Those of `out`.
 pub fn write(
-    mut out: impl Write,
+    out: impl Write,
     machine: &impl Serialize,
     settings: &Settings,
     locks: &[LockReport],
@@ -32,6 +32,5 @@ pub fn write(
         passed: locks.iter().all(|lock| lock.passed),
         locks,
     };
-    serde_json::to_writer_pretty(&mut out, &document)?;
-    writeln!(out)
+    overlock_report::json::write(out, &document)
 }

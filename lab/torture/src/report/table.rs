@@ -1,6 +1,6 @@
 //! The table for people: a line for each lock.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use overlock_report::columns::table;
 
 use super::LockReport;
 use crate::settings::Settings;
@@ -20,13 +20,8 @@ const TITLES: [&str; 10] = [
 
 /// The table, and what the threads went through.
 pub fn render(settings: &Settings, locks: &[LockReport]) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(TITLES);
-    for lock in locks {
-        table.add_row([
+    let row = |lock: &LockReport| {
+        [
             lock.lock.to_owned(),
             lock.threads.to_string(),
             lock.operations.to_string(),
@@ -37,17 +32,9 @@ pub fn render(settings: &Settings, locks: &[LockReport]) -> String {
             format!("{}/{}", lock.max_thread, lock.min_thread),
             format!("{:.1} ms", lock.longest_wait_ms),
             if lock.passed { "ok" } else { "FAILED" }.to_owned(),
-        ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut text: String = table
-        .lines()
-        .map(|line| line.trim_end().to_owned() + "\n")
-        .collect();
-    text += &around(settings, locks);
-    text
+        ]
+    };
+    table(TITLES, locks.iter().map(row), |column| column > 0) + &around(settings, locks)
 }
 
 /// The interference with the threads.

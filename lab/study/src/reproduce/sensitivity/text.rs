@@ -1,26 +1,17 @@
 //! The effects of constants for people, as a page has them, and as JSON.
 
 use std::fmt::Write;
-use std::io;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
+use overlock_report::columns::table;
 
 use super::{Constant, Effect, Moved, Sensitivity};
 
 /// The table, then what comes and goes.
 pub fn describe(found: &Sensitivity) -> String {
-    let mut grid = Grid::new();
-    grid.load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(titles(found));
-    for row in rows(found) {
-        grid.add_row(row);
-    }
-    for column in [1, 4] {
-        let column = grid.column_mut(column).expect("there are seven");
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut text = format!("{}\n\n{}\n", settings(found), grid.trim_fmt());
+    let table = table(titles(found), rows(found), |column| {
+        [1, 4].contains(&column)
+    });
+    let mut text = format!("{}\n\n{table}", settings(found));
     for change in changes(found, true) {
         let _ = write!(text, "\n{change}");
     }
@@ -38,16 +29,6 @@ pub fn markdown(found: &Sensitivity) -> String {
     }
     let (settings, unused) = (settings(found), unused(found));
     format!("{settings}\n\n{text}\n{unused}")
-}
-
-/// All of it as JSON.
-///
-/// # Errors
-///
-/// Those of `out`.
-pub fn json(out: &mut dyn io::Write, found: &Sensitivity) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, found)?;
-    writeln!(out)
 }
 
 fn settings(found: &Sensitivity) -> String {

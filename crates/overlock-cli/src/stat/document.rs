@@ -1,7 +1,5 @@
 //! Everything, for programs. The schema is `schema/run.schema.json`.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use super::process::Process;
@@ -35,10 +33,4 @@ impl Document {
             processes,
         }
     }
-}
-
-/// Writes the document.
-pub fn write(mut out: impl Write, document: &Document) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, document)?;
-    writeln!(out)
 }

@@ -6,6 +6,11 @@
 pub struct Random(u64);
 
 impl Random {
+    /// The sequence number `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// The sequence that belongs to these parts, taken together and in this order.
     pub fn of(parts: &[u64]) -> Self {
         let mut random = Random(0);
@@ -17,6 +22,7 @@ impl Random {
     }
 
     /// The next number.
+    #[inline]
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,6 +31,7 @@ impl Random {
     }
 
     /// A number below `bound`, nearly all equally likely.
+    #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
@@ -39,6 +46,12 @@ impl Random {
         let power = least + self.below(u64::from(most - least)) as u32;
         (1 << power) + self.below(1 << power)
     }
+
+    /// An index below `length`.
+    #[inline]
+    pub fn index(&mut self, length: usize) -> usize {
+        self.below(length as u64) as usize
+    }
 }
 
 /// A number for a name, the same in every run (FNV-1a).
@@ -52,10 +65,10 @@ pub fn of_name(name: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// The published ones. If they change, a seed from an old report replays nothing any more.
+    /// The published sequence. If it changes, a seed from an old report replays nothing any more.
     #[test]
     fn the_sequences_stay_what_they_are() {
-        let mut random = Random(1_234_567);
+        let mut random = Random::new(1_234_567);
         let first = [random.draw(), random.draw()];
         assert_eq!(
             first,
@@ -71,11 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_their_range() {
-        let mut random = Random::of(&[7]);
+    fn numbers_stay_below_their_bound_and_reach_all_of_it() {
+        let mut random = Random::new(1);
+        let mut seen = [false; 7];
         for _ in 0..1000 {
-            assert!(random.below(3) < 3);
+            seen[random.index(7)] = true;
             assert!((4..16).contains(&random.scaled(2, 4)));
         }
+        assert_eq!(seen, [true; 7]);
     }
 }
