@@ -2,14 +2,12 @@
 
 mod args;
 mod choice;
-mod progress;
 
 use std::io;
-use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::Machine;
 use overlock_torture::error::Error;
 use overlock_torture::registry;
@@ -19,10 +17,11 @@ use overlock_torture::settings::Settings;
 
 pub use args::Args;
 use choice::Choice;
-use progress::Progress;
 
 use crate::exit::Exit;
 use crate::files::Files;
+use crate::measure::ending;
+use crate::measure::progress::Progress;
 use crate::terminal::{print, print_beside};
 
 /// Runs the test that `args` describe.
@@ -37,8 +36,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return print(io::stdout().lock(), text.as_bytes());
     }
     let files = Files::open([("--json", &args.json)])?;
-    let interrupt = Arc::new(AtomicBool::new(false));
-    on_interrupt(Arc::clone(&interrupt))?;
+    let interrupt = Arc::new(Interrupt::default());
+    ending::on_interrupt(Arc::clone(&interrupt))?;
 
     let Choice {
         settings, locks, ..
@@ -49,8 +48,18 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             crate::tell!("overlock-lab: {name} takes at most {most} threads, and gets no more");
         }
     }
-    let mut progress = Progress::new(settings.length, locks.len(), args.quiet);
-    let reports = torture(settings, locks, &here(&machine), &interrupt, &mut progress);
+    let progress = Progress::timed(settings.length, args.quiet);
+    let start = Instant::now();
+    let reports = torture(
+        settings,
+        locks,
+        &here(&machine),
+        &|| interrupt.is_raised(),
+        &mut |entry, operations| {
+            let what = format!("{}, {operations} operations", entry.name);
+            progress.at_time(start.elapsed(), &what);
+        },
+    );
     progress.finish();
     let reports = reports.map_err(stopped)?;
 
@@ -100,14 +109,4 @@ fn verdict(args: &Args, settings: &Settings, reports: &[LockReport]) -> Result<(
         "{} {violation}\nreplay: {again}",
         report.lock
     )))
-}
-
-/// Ctrl-C, SIGTERM and SIGHUP end the run. A second one does not wait: locks may hang.
-fn on_interrupt(interrupt: Arc<AtomicBool>) -> Result<(), Exit> {
-    ctrlc::set_handler(move || {
-        if interrupt.swap(true, Relaxed) {
-            process::exit(i32::from(Exit::INTERRUPTED));
-        }
-    })
-    .map_err(|error| Exit::Failed(format!("cannot handle Ctrl-C: {error}")))
 }

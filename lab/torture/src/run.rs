@@ -1,6 +1,5 @@
 //! A run: one lock after the other.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
@@ -13,12 +12,11 @@ use crate::signal;
 use crate::violation::Violation;
 use crate::watch::{TICK, Watch};
 
-/// Follows the progress of a run.
-pub trait Observer {
-    /// The lock with this number in the list has been tortured for so long, and its threads have
-    /// had it so often.
-    fn progress(&mut self, index: usize, entry: &'static Entry, elapsed: Duration, operations: u64);
-}
+/// Called now and then with the lock that is tortured, and how often its threads have had it.
+pub type Observer<'a> = &'a mut dyn FnMut(&'static Entry, u64);
+
+/// Whether the run is to end before its time.
+pub type Interrupted<'a> = &'a dyn Fn() -> bool;
 
 /// The machine, as far as a run needs to know it.
 #[derive(Clone, Debug)]
@@ -38,8 +36,8 @@ pub fn run(
     settings: &Settings,
     locks: &[&'static Entry],
     machine: &Machine,
-    interrupt: &AtomicBool,
-    observer: &mut dyn Observer,
+    interrupted: Interrupted<'_>,
+    observer: Observer<'_>,
 ) -> Result<Vec<LockReport>, Error> {
     if settings.signals {
         signal::install();
@@ -50,8 +48,7 @@ pub fn run(
         // All locks left share what the locks before took too long for.
         let left = settings.length.saturating_sub(start.elapsed());
         let share = left / u32::try_from(locks.len() - index).unwrap_or(u32::MAX);
-        let watch = &mut |elapsed, operations| observer.progress(index, entry, elapsed, operations);
-        let report = torture(settings, entry, machine, share, interrupt, watch)?;
+        let report = torture(settings, entry, machine, share, interrupted, observer)?;
         let failed = report.violation.is_some();
         reports.push(report);
         if failed {
@@ -81,8 +78,8 @@ struct Session<'a> {
     job: &'static Job,
     watch: Watch,
     start: Instant,
-    interrupt: &'a AtomicBool,
-    observe: &'a mut dyn FnMut(Duration, u64),
+    interrupted: Interrupted<'a>,
+    observer: Observer<'a>,
 }
 
 /// The reason of a session that ends before its time.
@@ -96,8 +93,8 @@ fn torture(
     entry: &'static Entry,
     machine: &Machine,
     length: Duration,
-    interrupt: &AtomicBool,
-    observe: &mut dyn FnMut(Duration, u64),
+    interrupted: Interrupted<'_>,
+    observer: Observer<'_>,
 ) -> Result<LockReport, Error> {
     let threads = threads(settings, entry, machine);
     let job = Job::new(entry, settings, threads)?;
@@ -105,8 +102,8 @@ fn torture(
         job,
         watch: Watch::new(job, patience(settings, threads, machine.cpus)),
         start: Instant::now(),
-        interrupt,
-        observe,
+        interrupted,
+        observer,
     };
     job.start()?;
     let interference =
@@ -180,14 +177,14 @@ impl Session<'_> {
     }
 
     fn tick(&mut self) -> Result<(), End> {
-        (self.observe)(self.start.elapsed(), crate::report::operations(self.job));
+        (self.observer)(self.job.entry, crate::report::operations(self.job));
         if let Some(violation) = self.watch.check() {
             return self.fail(violation);
         }
         if self.job.verdict().is_some() {
             return Err(End::Failed);
         }
-        if self.interrupt.load(Relaxed) {
+        if (self.interrupted)() {
             return Err(End::Interrupted);
         }
         Ok(())
