@@ -182,13 +182,13 @@ pub struct Extras<L: RawRwLock> {
 macro_rules! extras_of {
     ($lock:ty) => {{
         #[allow(unused_imports)] // each lock needs one of each two
-        use crate::rw::{
+        use crate::readers::{
             HasDowngrade as _, HasFair as _, HasNoDowngrade as _, HasNoTimed as _,
             HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
         };
         let probe = ::overlock_family::registry::Probe::<$lock>::new();
         #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
-        crate::rw::Extras::<$lock> {
+        crate::readers::Extras::<$lock> {
             timed: (&probe).timed(),
             downgrade: (&probe).downgrade(),
             upgradable_section: (&probe).upgradable_section(),

@@ -1,23 +1,23 @@
-//! The types beyond their common part with parking_lot (`parking_lot_api.rs`): the guards'
+//! The types: their common part with parking_lot, the traits of lock_api, sizes, the guards'
 //! acquisitions, what may be shared and sent, any raw lock with data, cancellation, condition
 //! variables with any lock, semaphores, one-time execution.
 
 // With the feature `lockdep` an acquisition is first tried, then waited for.
 #[cfg(not(feature = "lockdep"))]
-#[path = "api/books.rs"]
 mod books;
-#[path = "api/family.rs"]
+#[path = "../common/caller.rs"]
+#[cfg(feature = "lock_api")]
+mod caller;
 mod family;
 #[cfg(not(feature = "lockdep"))]
-#[path = "api/ledger.rs"]
 mod ledger;
-#[path = "api/once.rs"]
+mod lock_api;
 mod once;
-#[path = "api/sharing.rs"]
+mod parking_lot_api;
+mod process;
 mod sharing;
-#[path = "api/unwinding.rs"]
+mod sizes;
 mod unwinding;
-#[path = "api/waits.rs"]
 mod waits;
 
 /// Does not compile where the crate's root has a name of std's prelude or of `std::time`.

@@ -1,26 +1,20 @@
 //! Every reader-writer lock, on real threads.
 
-#[path = "common/caller.rs"]
-mod caller;
-#[path = "common/rw.rs"]
-mod rw;
-#[path = "rw/starvation.rs"]
 mod starvation;
-#[path = "common/watch.rs"]
-mod watch;
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use caller::{Caller, until};
+use crate::caller::{Caller, until};
+use crate::readers::{Downgrade, Extras, FairRelock, Pair, Random, Timed, extras_of, soon};
+use crate::serial;
+use crate::watch::{self, ThreadState};
 use overlock::Linux;
 use overlock::rw::RawRwLock;
 use overlock_core::Platform;
 use overlock_core::facts::{HasFacts, Waiting};
-use rw::{Downgrade, Extras, FairRelock, Pair, Random, Timed, extras_of, soon};
-use watch::ThreadState;
 
 /// A round ends with its threads leaving, one after another; many rounds, many last waiters.
 const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 10_000 } else { 20 });
@@ -35,14 +29,6 @@ fn threads(waiting: Waiting) -> (usize, usize) {
         _ if cfg!(miri) => (4, 6),
         _ => (16, 300),
     }
-}
-
-/// One test at a time has the CPUs.
-fn serial() -> MutexGuard<'static, ()> {
-    static SERIAL: Mutex<()> = Mutex::new(());
-    SERIAL
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 struct Trial<L> {

@@ -2,17 +2,14 @@
 //! twice, two and more that cross, stress in order, reordered, with single locks), under both
 //! rules. A stuck thread fails the test.
 
-#[path = "common/watch.rs"]
-mod watch;
-
 use std::cell::RefCell;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::watch::{self, ThreadState};
 use overlock::ww_mutex::{Class, Context, Error, Rule, WwMutex, WwMutexGuard, acquire};
-use watch::ThreadState;
 
 static WOUND_WAIT: Class = Class::new();
 static WAIT_DIE: Class = Class::with_rule(Rule::WaitDie);

@@ -1,6 +1,7 @@
 //! Nobody waits for ever while others keep the lock busy.
 
 use super::*;
+use crate::serial;
 
 /// How long one thread holds the lock while others must not starve.
 const HOLD: Duration = Duration::from_micros(500);

@@ -1,25 +1,18 @@
 //! The mutual-exclusion locks whose waiters sleep, on real threads: they exclude and make progress,
 //! waiters give up in time, 10,000 waiters at one lock are all served, and threads come and go.
-#![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
 
-mod common;
-#[path = "common/until.rs"]
-#[allow(dead_code)] // its answer for locks without deadlines, if there is none
-mod until;
-#[path = "common/watch.rs"]
-mod watch;
-
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Barrier, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Pair;
+use crate::common::Pair;
+use crate::serial;
+use crate::until::{Until, until_of};
+use crate::watch::{self, ThreadState};
 use overlock::Linux;
 use overlock::sleep::RawLock;
 use overlock_core::{FutexPlatform, Platform};
-use until::{Until, until_of};
-use watch::ThreadState;
 
 const SECTIONS: u64 = 1_000;
 const THREADS: usize = 12;
@@ -29,14 +22,6 @@ const CROWD: usize = 10_000;
 const SMALL_STACK: usize = 64 << 10;
 const CHURN: u64 = 4_000;
 const AT_A_TIME: u64 = 8;
-
-/// One test at a time has the CPUs, or the system's threads.
-fn serial() -> MutexGuard<'static, ()> {
-    static SERIAL: Mutex<()> = Mutex::new(());
-    SERIAL
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// Fails where it returns at once.
 #[test]

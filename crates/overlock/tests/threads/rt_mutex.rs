@@ -1,7 +1,4 @@
 //! The mutex with priority inheritance, on the kernel's PI futexes, of which Miri knows nothing.
-#![cfg(not(miri))]
-
-mod common;
 
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Pair;
+use crate::common::Pair;
 use overlock::Linux;
 use overlock_core::Platform;
 use overlock_core::raw::{RawLock, RawTimedLock};

@@ -1,8 +1,4 @@
 //! The mutex's promises beyond exclusion, and its spin queue, on real threads.
-#![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
-
-#[path = "common/caller.rs"]
-mod caller;
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
@@ -11,7 +7,7 @@ use std::sync::{Barrier, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use caller::{Caller, until};
+use crate::caller::{Caller, until};
 use overlock::Linux;
 use overlock::sleep::{
     KernelMutex as Mutex, KernelMutexInside, KernelMutexNone, RawCancelLock, RawFairLock, RawLock,

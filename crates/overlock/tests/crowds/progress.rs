@@ -2,22 +2,17 @@
 //! progress, and a last waiter gets it after the others have left. The second part detects a lost
 //! wake-up: before that, unlocks of other threads make up for it.
 
-mod common;
-#[path = "common/until.rs"]
-mod until;
-#[path = "common/watch.rs"]
-mod watch;
-
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Pair;
+use crate::common::Pair;
+use crate::serial;
+use crate::until::{Until, until_of};
+use crate::watch::{self, ThreadState};
 use overlock::Linux;
 use overlock::spin::RawLock;
 use overlock_core::Platform;
-use until::{Until, until_of};
-use watch::ThreadState;
 
 const THREADS: usize = if cfg!(miri) { 4 } else { 16 };
 /// A round ends with its threads leaving, one after another; many rounds, many last waiters.
@@ -26,9 +21,6 @@ const ROUND: Duration = Duration::from_millis(if cfg!(miri) { 2 } else { 40 });
 const ROUNDS: Duration = Duration::from_millis(if cfg!(miri) { 2 } else { 700 });
 const SECTION: Duration = Duration::from_nanos(40);
 const DEADLINES_NS: u64 = 300_000;
-
-/// One lock at a time has the CPUs.
-static SERIAL: Mutex<()> = Mutex::new(());
 
 struct Trial<L> {
     pair: Pair<L>,
@@ -125,9 +117,7 @@ fn take_two_cpus() {
 }
 
 fn gets_on<L: RawLock>(until: Option<Until<L>>) {
-    let _serial = SERIAL
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _serial = serial();
     take_two_cpus();
     // Leaked: if a thread is stuck the test ends before it does.
     let trial: &'static Trial<L> = Box::leak(Box::new(Trial {

@@ -1,12 +1,5 @@
 //! The core semaphore on real threads.
 
-#[path = "common/caller.rs"]
-mod caller;
-#[path = "common/watch.rs"]
-mod watch;
-#[path = "common/workers.rs"]
-mod workers;
-
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -19,18 +12,11 @@ use overlock::Linux;
 use overlock_core::Platform;
 use overlock_core::sleep::cancel::CancelToken;
 
-use caller::{Caller, until};
-use workers::workers;
+use crate::caller::{Caller, until};
+use crate::serial;
+use crate::workers::workers;
 
 type Semaphore = overlock_core::sleep::Semaphore<Linux>;
-
-/// One test at a time has the CPUs.
-fn serial() -> std::sync::MutexGuard<'static, ()> {
-    static SERIAL: Mutex<()> = Mutex::new(());
-    SERIAL
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// For threads that are not scoped: see `workers`.
 fn leak<T>(value: T) -> &'static T {

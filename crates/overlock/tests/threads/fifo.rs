@@ -1,13 +1,10 @@
 //! The locks that promise first come, first served, measured: threads line up one by one behind a
 //! holder, and enter in that order.
 
-#[path = "common/caller.rs"]
-mod caller;
-
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
-use caller::{Caller, until};
+use crate::caller::{Caller, until};
 use overlock::spin::RawLock;
 use overlock_core::facts::{Bound, HasFacts};
 

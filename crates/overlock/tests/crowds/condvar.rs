@@ -1,16 +1,9 @@
 //! The core condition variable on real threads, with every mutual-exclusion lock.
-#![cfg(not(miri))] // too long, too many threads: schedules.rs is for Miri
-
-#[path = "common/watch.rs"]
-mod watch;
-#[path = "common/workers.rs"]
-mod workers;
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -24,20 +17,13 @@ use overlock_core::raw::CreateError;
 use overlock_core::sleep::Condvar;
 use overlock_core::sleep::cancel::CancelToken;
 
-use workers::workers;
+use crate::serial;
+use crate::workers::workers;
 
 const HERD: usize = 1000;
 
 /// A lock to which sleepers can be requeued.
 type Requeues = overlock_core::sleep::Overlock<Linux>;
-
-/// One test at a time has the CPUs.
-fn serial() -> std::sync::MutexGuard<'static, ()> {
-    static SERIAL: Mutex<()> = Mutex::new(());
-    SERIAL
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// For threads that are not scoped: see `workers`.
 fn leak<T>(value: T) -> &'static T {
@@ -151,7 +137,7 @@ mod ping_pongs {
             ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
                 #[test]
                 fn $name() {
-                    crate::ping_pong::<overlock::spin::$lock>();
+                    crate::condvar::ping_pong::<overlock::spin::$lock>();
                 }
             )*};
         }
@@ -164,7 +150,7 @@ mod ping_pongs {
             ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
                 #[test]
                 fn $name() {
-                    crate::ping_pong::<overlock_family::sleep::$lock<overlock::Linux>>();
+                    crate::condvar::ping_pong::<overlock_family::sleep::$lock<overlock::Linux>>();
                 }
             )*};
         }

@@ -2,13 +2,10 @@
 //! the locks that should have them.
 #![cfg(feature = "lock_api")]
 
-#[path = "common/caller.rs"]
-mod caller;
-
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use caller::{Caller, until};
+use crate::caller::{Caller, until};
 use overlock::{Linux, RawMutex, RawRwLock, rw, sleep, spin};
 use overlock_core::raw::{
     RawFairLock, RawFairRwLock, RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,

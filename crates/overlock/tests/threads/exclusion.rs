@@ -1,12 +1,10 @@
 //! Every lock excludes, on real threads, with holders that lose their CPU inside.
 
-mod common;
-
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Pair;
+use crate::common::Pair;
 use overlock::spin::RawLock;
 
 const THREADS: u64 = 4;
