@@ -193,7 +193,7 @@ fn ctrl_c_reports_what_has_been_measured() {
     for wait in [400, 1_600, 6_400, 25_600].map(Duration::from_millis) {
         let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("overlock-lab"))
             .args(["bench", "grid", "--shapes", "65/330", "--threads", "2"])
-            .args(["--locks", "std", "--rounds", "100000", "--seconds", "0.02"])
+            .args(["--locks", "std", "--rounds", "10000", "--seconds", "0.02"])
             .arg("--json")
             .arg(&json)
             .stdin(Stdio::null())
