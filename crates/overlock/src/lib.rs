@@ -106,3 +106,8 @@ pub use overlock_core::stat;
 pub use overlock_linux::Linux;
 pub use semaphore::{Permit, Semaphore};
 pub use ww_mutex::{WwMutex, WwMutexGuard};
+
+/// The example in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
