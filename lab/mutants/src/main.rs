@@ -174,7 +174,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 fn page(verdicts: &[Verdict]) -> String {
     format!(
         "# Mutants\n\n\
-         For those who ask whether the checks would notice a broken lock. The page lists {} ways to break a\n\
+         For people who ask whether the checks would notice a broken lock. The page lists {} ways to break a\n\
          line of overlock-core, one at a time, and the check that notices each: a barrier left out, two\n\
          stores swapped, an ordering weakened, a recheck forgotten.\n\n\
          Each line prevents a race or a hang. The check is the explorer (with the lock, the scenario and the\n\
