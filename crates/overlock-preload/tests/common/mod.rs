@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A setting for programs that begin under a seccomp filter, which kills them at any system call
@@ -74,7 +76,7 @@ pub fn run(program: &Path, arguments: &[&Path], environment: &[(&str, &str)]) ->
             let output = child.wait_with_output().unwrap();
             panic!("{program:?} {environment:?} does not end: {output:?}");
         }
-        std::thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(5));
     }
     child.wait_with_output().unwrap()
 }
@@ -84,13 +86,44 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 /// Runs a program on glibc's locks and, with each of the settings, on ours: all must print the
-/// same.
+/// same. The settings run at a time: most programs wait for most of their time.
 pub fn same_with(source: &str, arguments: &[&Path], settings: &[&[(&str, &str)]]) {
-    same(&compile(source, &[]), arguments, settings);
+    let program = compile(source, &[]);
+    thread::scope(|scope| {
+        let expected = scope.spawn(|| glibcs(&program, arguments));
+        let ours: Vec<_> = settings
+            .iter()
+            .map(|setting| (setting, scope.spawn(|| ours(&program, arguments, setting))))
+            .collect();
+        let expected = expected.join().unwrap();
+        for (setting, ours) in ours {
+            compare(&program, setting, &ours.join().unwrap(), &expected);
+        }
+    });
 }
 
-/// As [`same_with`], for a program that has been compiled.
+/// As [`same_with`], for a program that has been compiled, and one setting after the other.
 pub fn same(program: &Path, arguments: &[&Path], settings: &[&[(&str, &str)]]) {
+    let expected = glibcs(program, arguments);
+    for setting in settings {
+        compare(
+            program,
+            setting,
+            &ours(program, arguments, setting),
+            &expected,
+        );
+    }
+}
+
+fn compare(program: &Path, setting: &[(&str, &str)], answered: &str, expected: &str) {
+    for (number, (ours, glibcs)) in answered.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(ours, glibcs, "{program:?} {setting:?}, line {}", number + 1);
+    }
+    assert_eq!(answered, expected, "{program:?} {setting:?}");
+}
+
+/// Runs a program on glibc's locks, which must succeed. Returns its output.
+fn glibcs(program: &Path, arguments: &[&Path]) -> String {
     let glibcs = run(program, arguments, &[]);
     let expected = text(&glibcs.stdout);
     assert!(
@@ -98,20 +131,15 @@ pub fn same(program: &Path, arguments: &[&Path], settings: &[&[(&str, &str)]]) {
         "on glibc's locks: {expected}{}",
         text(&glibcs.stderr)
     );
-    for setting in settings {
-        let answered = ours(program, arguments, setting);
-        for (number, (ours, glibcs)) in answered.lines().zip(expected.lines()).enumerate() {
-            assert_eq!(ours, glibcs, "{program:?} {setting:?}, line {}", number + 1);
-        }
-        assert_eq!(answered, expected, "{program:?} {setting:?}");
-    }
+    expected
 }
 
 /// Runs a program on our locks, which must succeed. Returns its output.
 pub fn ours(program: &Path, arguments: &[&Path], setting: &[(&str, &str)]) -> String {
     let library = library();
     // Processes with statistics leave their tables there.
-    let tables = program.with_extension("tables");
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    let tables = program.with_extension(format!("tables{}", RUNS.fetch_add(1, Relaxed)));
     std::fs::create_dir_all(&tables).unwrap();
     let mut environment = vec![
         ("LD_PRELOAD", library.to_str().unwrap()),
