@@ -12,9 +12,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let sources = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../overlock-preload");
-    // Programs for debugging take the one beside them. A package of this crate alone lacks the
-    // sources.
-    if env::var("PROFILE")? == "release" && sources.is_dir() {
+    // Programs for debugging take the one beside them. Only glibc's programs can load it. A package
+    // of this crate alone lacks the sources.
+    let is_wanted = env::var("PROFILE")? == "release" && env::var("CARGO_CFG_TARGET_ENV")? == "gnu";
+    if is_wanted && sources.is_dir() {
         build(&sources, &out)?;
     } else {
         fs::write(out.join(LIBRARY), [])?;
@@ -25,25 +26,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Puts the library into this directory.
 fn build(sources: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     // Not the directory that is locked as long as the program is built.
-    let mut built = out.join("target");
+    let all = out.join("target");
+    let target = env::var("TARGET")?;
     let mut cargo = Command::new(env::var("CARGO")?);
     cargo
         .args(["rustc", "--quiet", "--release", "--lib"])
         .args(["--crate-type", "cdylib", "--target-dir"])
-        .arg(&built)
+        .arg(&all)
+        .args(["--target", &target])
         .current_dir(sources)
         // A checker's: it would take this build for one of its own.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "false");
-    let target = env::var("TARGET")?;
-    if target != env::var("HOST")? {
-        cargo.args(["--target", &target]);
-        built.push(target);
-    }
-    built.push("release");
     if !cargo.status()?.success() {
         return Err(format!("{} cannot be built", sources.display()).into());
     }
+    let built = all.join(target).join("release");
     fs::copy(built.join(LIBRARY), out.join(LIBRARY))?;
     for manifest in ["Cargo.toml", "../../Cargo.toml", "../../Cargo.lock"] {
         println!(
