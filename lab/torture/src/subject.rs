@@ -3,9 +3,10 @@
 
 use std::fmt::Debug;
 
+use crate::canary::Canary;
 use crate::job::Command;
 use crate::plan::Step;
-use crate::violation::Violation;
+use crate::violation::{Kind, Violation};
 use crate::worker::Worker;
 use crate::worker_state::Handled;
 
@@ -40,8 +41,23 @@ pub trait Subject: Debug + Send + Sync {
         let _ = (index, handled);
     }
 
-    /// How often threads have had lock `lock`.
-    fn visits(&self, lock: usize) -> u64;
+    /// The canary of lock `lock`, if each lock has one, and there is such a lock.
+    fn canary(&self, lock: usize) -> Option<&Canary> {
+        let _ = lock;
+        None
+    }
+
+    /// Whether lock `lock` says that somebody owns it or waits for it.
+    fn is_used(&self, lock: usize) -> bool {
+        let _ = lock;
+        false
+    }
+
+    /// How often threads have had lock `lock`. Nobody counts who bypasses whom at a lock that lives
+    /// shortly: a waiter gets it or hangs.
+    fn visits(&self, lock: usize) -> u64 {
+        self.canary(lock).map_or(0, Canary::visits)
+    }
 
     /// Lock `lock`, for a report: what it says of itself, and what it holds.
     fn state(&self, lock: usize) -> String;
@@ -52,12 +68,46 @@ pub trait Subject: Debug + Send + Sync {
     /// # Errors
     ///
     /// If it is not.
-    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation>;
+    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
+        for (lock, canary) in (0..).map_while(|lock| Some((lock, self.canary(lock)?))) {
+            // A lock that no thread uses must not seem used.
+            if self.is_used(lock) {
+                let message = format!("nobody uses lock {lock}: {}", self.state(lock));
+                return Err(Violation::new(Kind::State, message));
+            }
+            counts(lock, canary, written(lock))?;
+        }
+        self.freed()
+    }
+
+    /// Checks that all locks that live shortly are freed.
+    ///
+    /// # Errors
+    ///
+    /// If one is not.
+    fn freed(&self) -> Result<(), Violation> {
+        Ok(())
+    }
 
     /// Returns the command that the thread `index` follows, given that of the job. For those that
     /// must all do the same.
     fn agree(&self, index: usize, command: Command) -> Command {
         let _ = index;
         command
+    }
+}
+
+/// Whether the canary of lock `lock` says what was done, while nobody is inside.
+fn counts(lock: usize, canary: &Canary, written: u64) -> Result<(), Violation> {
+    let found = canary
+        .at_rest()
+        .map_err(|torn| Violation::torn("the check while all rested", lock, torn))?;
+    if found == written {
+        Ok(())
+    } else {
+        Err(Violation::new(
+            Kind::Count,
+            format!("does not exclude: {written} writes left {found} in the canary of lock {lock}"),
+        ))
     }
 }

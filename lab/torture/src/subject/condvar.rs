@@ -13,7 +13,7 @@ use overlock_core::raw::{CreateError, RawLock};
 use overlock_core::sleep::condvar::Condvar;
 
 use super::Subject;
-use super::exclusive::counts;
+use super::counts;
 use crate::canary::Canary;
 use crate::plan::{How, Side, Step};
 use crate::violation::{Kind, Violation};

@@ -13,7 +13,7 @@ use super::short_lived::{LOCK as SHORT_LIVED, ShortLived};
 use crate::canary::{Canary, HANDLER};
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
-use crate::violation::{Kind, Violation};
+use crate::violation::Violation;
 use crate::worker::{Ask, Worker};
 use crate::worker_state::{Handled, Op};
 
@@ -186,12 +186,13 @@ where
         unsafe { seat.lock.unlock(token) };
     }
 
-    fn visits(&self, lock: usize) -> u64 {
-        if lock == SHORT_LIVED {
-            // Nobody counts who bypasses whom at one of them; a waiter gets it or hangs.
-            return 0;
-        }
-        self.seats[lock].canary.visits()
+    fn canary(&self, lock: usize) -> Option<&Canary> {
+        self.seats.get(lock).map(|seat| &seat.canary)
+    }
+
+    fn is_used(&self, lock: usize) -> bool {
+        let seat = &self.seats[lock];
+        seat.lock.is_locked() || seat.lock.is_contended()
     }
 
     fn state(&self, lock: usize) -> String {
@@ -208,15 +209,9 @@ where
         )
     }
 
-    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
-        for (lock, seat) in self.seats.iter().enumerate() {
-            let used = seat.lock.is_locked() || seat.lock.is_contended();
-            unused(lock, used, || self.state(lock))?;
-            counts(lock, &seat.canary, written(lock))?;
-        }
-        self.short_lived
-            .as_ref()
-            .map_or(Ok(()), ShortLived::at_rest)
+    fn freed(&self) -> Result<(), Violation> {
+        let short_lived = self.short_lived.as_ref();
+        short_lived.map_or(Ok(()), ShortLived::at_rest)
     }
 }
 
@@ -228,40 +223,13 @@ impl<L: RawLock + Debug> Debug for Exclusive<L> {
     }
 }
 
-/// A lock that no thread uses must not seem `used`; `state` is for the report.
-pub(super) fn unused(
-    lock: usize,
-    used: bool,
-    state: impl FnOnce() -> String,
-) -> Result<(), Violation> {
-    if used {
-        let message = format!("nobody uses lock {lock}: {}", state());
-        return Err(Violation::new(Kind::State, message));
-    }
-    Ok(())
-}
-
-/// Whether the canary of lock `lock` says what was done, while nobody is inside.
-pub(super) fn counts(lock: usize, canary: &Canary, written: u64) -> Result<(), Violation> {
-    let found = canary
-        .at_rest()
-        .map_err(|torn| Violation::torn("the check while all rested", lock, torn))?;
-    if found == written {
-        Ok(())
-    } else {
-        Err(Violation::new(
-            Kind::Count,
-            format!("does not exclude: {written} writes left {found} in the canary of lock {lock}"),
-        ))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use overlock::spin::Unfair;
     use overlock_core::facts::HasFacts;
 
     use super::*;
+    use crate::violation::Kind;
 
     fn nothing(_: usize) -> u64 {
         0

@@ -8,11 +8,9 @@ use std::time::Duration;
 use overlock::{RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
 use super::Subject;
-use super::exclusive::{counts, unused};
 use crate::canary::{Canary, Torn};
 use crate::plan::{How, Side, Step, Then};
 use crate::settings::LOCKS;
-use crate::violation::Violation;
 use crate::worker::{Ask, Worker};
 use crate::worker_state::Op;
 
@@ -289,8 +287,13 @@ impl Subject for GuardedRwLock {
         self.nest(worker, step, step.first, step.first + step.depth);
     }
 
-    fn visits(&self, lock: usize) -> u64 {
-        self.seats[lock].canary.visits()
+    fn canary(&self, lock: usize) -> Option<&Canary> {
+        self.seats.get(lock).map(|seat| &*seat.canary)
+    }
+
+    fn is_used(&self, lock: usize) -> bool {
+        let seat = &self.seats[lock];
+        seat.lock.is_locked() || seat.lock.is_contended()
     }
 
     fn state(&self, lock: usize) -> String {
@@ -304,15 +307,6 @@ impl Subject for GuardedRwLock {
             lock.is_contended(),
             canary.visits()
         )
-    }
-
-    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
-        for (index, Seat { lock, canary }) in self.seats.iter().enumerate() {
-            let used = lock.is_locked() || lock.is_contended();
-            unused(index, used, || self.state(index))?;
-            counts(index, canary, written(index))?;
-        }
-        Ok(())
     }
 }
 

@@ -9,7 +9,6 @@ use overlock_core::facts::Facts;
 use overlock_core::raw::{CreateError, RawRwLock};
 
 use super::Subject;
-use super::exclusive::{counts, unused};
 use super::short_lived::{LOCK as SHORT_LIVED, ManyReaders, ShortLived};
 use crate::canary::Canary;
 use crate::plan::{How, Side, Step, Then};
@@ -263,12 +262,13 @@ impl<L: RawRwLock + Debug> Subject for Shared<L> {
         unsafe { seat.lock.unlock_read(token) };
     }
 
-    fn visits(&self, lock: usize) -> u64 {
-        if lock == SHORT_LIVED {
-            // As for locks that exclude.
-            return 0;
-        }
-        self.seats[lock].canary.visits()
+    fn canary(&self, lock: usize) -> Option<&Canary> {
+        self.seats.get(lock).map(|seat| &seat.canary)
+    }
+
+    fn is_used(&self, lock: usize) -> bool {
+        let seat = &self.seats[lock];
+        seat.lock.is_locked() || seat.lock.is_write_locked() || seat.lock.is_contended()
     }
 
     fn state(&self, lock: usize) -> String {
@@ -286,16 +286,9 @@ impl<L: RawRwLock + Debug> Subject for Shared<L> {
         )
     }
 
-    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
-        for (lock, seat) in self.seats.iter().enumerate() {
-            let used =
-                seat.lock.is_locked() || seat.lock.is_write_locked() || seat.lock.is_contended();
-            unused(lock, used, || self.state(lock))?;
-            counts(lock, &seat.canary, written(lock))?;
-        }
-        self.short_lived
-            .as_ref()
-            .map_or(Ok(()), ShortLived::at_rest)
+    fn freed(&self) -> Result<(), Violation> {
+        let short_lived = self.short_lived.as_ref();
+        short_lived.map_or(Ok(()), ShortLived::at_rest)
     }
 }
 

@@ -7,7 +7,6 @@ use overlock_core::raw::RawLock;
 use overlock_core::sleep::ww_mutex::{self, Class, Context, Error, WwMutex};
 
 use super::Subject;
-use super::exclusive::{counts, unused};
 use crate::canary::Canary;
 use crate::plan::{How, Side, Step};
 use crate::violation::{Kind, Violation};
@@ -152,8 +151,13 @@ impl Subject for Contexts {
         }
     }
 
-    fn visits(&self, lock: usize) -> u64 {
-        self.seats.get(lock).map_or(0, |seat| seat.canary.visits())
+    fn canary(&self, lock: usize) -> Option<&Canary> {
+        self.seats.get(lock).map(|seat| &seat.canary)
+    }
+
+    fn is_used(&self, lock: usize) -> bool {
+        let seat = &self.seats[lock];
+        seat.lock.is_locked() || seat.lock.is_contended()
     }
 
     fn state(&self, lock: usize) -> String {
@@ -165,15 +169,6 @@ impl Subject for Contexts {
             seat.canary.visits(),
             seat.lock
         )
-    }
-
-    fn at_rest(&self, written: &dyn Fn(usize) -> u64) -> Result<(), Violation> {
-        for (lock, seat) in self.seats.iter().enumerate() {
-            let used = seat.lock.is_locked() || seat.lock.is_contended();
-            unused(lock, used, || self.state(lock))?;
-            counts(lock, &seat.canary, written(lock))?;
-        }
-        Ok(())
     }
 }
 
