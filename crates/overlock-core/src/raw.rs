@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use crate::node::NodeId;
 use crate::platform::{Deadline, Platform};
 use crate::sleep::cancel::CancelToken;
 
@@ -50,17 +49,6 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
 
     /// Whether a thread waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
     fn is_contended(&self) -> bool;
-
-    /// Defers the kick of a thread that is about to wait for this lock until the calling thread,
-    /// its owner, has released it. Returns whether it does. If not, the caller has to kick at once:
-    /// the default, and always correct. But a thread that an owner wakes may take the owner's CPU,
-    /// find the lock held, and go to sleep again.
-    ///
-    /// `waiter` is a node of the lock's platform.
-    fn kick_after_unlock(&self, waiter: NodeId) -> bool {
-        let _ = waiter;
-        false
-    }
 
     /// Whether the lock is an [`Overlock`](crate::sleep::Overlock) of this platform, at the same
     /// address. Condition variables make the threads that they notify sleepers of such a lock.

@@ -38,7 +38,7 @@ diagram! {
 }
 
 /// The paravirtual queued lock: see the [module's page](self). 4 bytes.
-pub type PvQueued<P, T = Published> = PvLock<P, OneSteal<T>>;
+pub type PvQueued<P> = PvLock<P, OneSteal<Published>>;
 
 /// The kind of a [`PvQueued`]: a newcomer tries once to steal.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl<T: Tuning> sealed::Sealed for OneSteal<T> {}
 impl<T: Tuning> Kind for OneSteal<T> {
     type Tuning = T;
 
-    const NAME: &'static str = T::PV_QUEUED;
+    const NAME: &'static str = "pv_queued";
     const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
     const UNREACHABLE: &'static [&'static str] = &[pv::unreachable_when_bypassed::<T>()];
 
@@ -63,7 +63,7 @@ impl<T: Tuning> Kind for OneSteal<T> {
     }
 }
 
-impl<P: Platform, T: Tuning> HasFacts for PvQueued<P, T> {
+impl<P: Platform> HasFacts for PvQueued<P> {
     const FACTS: Facts = Facts {
         about: "paravirtual queue: waiters halt and are kicked",
         compared: true,

@@ -20,7 +20,6 @@ struct Stubborn;
 
 impl Tuning for Stubborn {
     const HYBRID: &'static str = "";
-    const PV_QUEUED: &'static str = "";
     const UNFAIR: Spin = Spin::Forever;
     const POLLS: u32 = 4;
     const ENTER_AGAIN: bool = false;
@@ -32,7 +31,6 @@ struct Again;
 
 impl Tuning for Again {
     const HYBRID: &'static str = "";
-    const PV_QUEUED: &'static str = "";
     const UNFAIR: Spin = Spin::Forever;
     const POLLS: u32 = 4;
     const ENTER_AGAIN: bool = true;
@@ -44,7 +42,6 @@ struct Never;
 
 impl Tuning for Never {
     const HYBRID: &'static str = "";
-    const PV_QUEUED: &'static str = "";
     const UNFAIR: Spin = Spin::Forever;
     const POLLS: u32 = 0;
     const ENTER_AGAIN: bool = true;

@@ -8,8 +8,6 @@ use overlock_core::platform::Spin;
 pub trait Tuning: Send + Sync + Debug + 'static {
     /// The name of a [`Hybrid`](crate::spin::Hybrid) with these constants.
     const HYBRID: &'static str;
-    /// The name of a [`PvQueued`](crate::spin::PvQueued) with these constants.
-    const PV_QUEUED: &'static str;
     /// A waiter's spin budget before it sleeps, in the queue and at its head, in polls.
     const POLLS: u32;
     /// How long a newcomer of a hybrid lock may stay in unfair mode before it joins the queue.
@@ -24,7 +22,6 @@ pub struct Published;
 
 impl Tuning for Published {
     const HYBRID: &'static str = "hybrid";
-    const PV_QUEUED: &'static str = "pv_queued";
     const POLLS: u32 = 1 << 15;
     const UNFAIR: Spin = Spin::Forever;
     const ENTER_AGAIN: bool = false;
@@ -41,7 +38,6 @@ pub struct Short;
 
 impl Tuning for Short {
     const HYBRID: &'static str = "hybrid_short";
-    const PV_QUEUED: &'static str = "pv_queued_short";
     const POLLS: u32 = 1 << 10;
     const UNFAIR: Spin = Spin::Polls(1 << 10);
     const ENTER_AGAIN: bool = true;
