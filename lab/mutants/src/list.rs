@@ -97,7 +97,7 @@ mod tests {
         ("HT", "as HF"),
         (
             "HK",
-            "of the guest, whose own tests run it under loom, without either fence too",
+            "of the guest: the explorer's own tests run it, and without either fence they find the loss",
         ),
         (
             "PH",

@@ -19,8 +19,6 @@ pub mod kvm;
 pub mod options;
 pub mod platform;
 pub mod publication;
-#[cfg(test)]
-mod publication_tests;
 pub mod ring3;
 pub mod vcpu;
 pub mod x86;
@@ -28,7 +26,7 @@ pub mod xen;
 
 pub use platform::Guest;
 
-/// The atomics of [`publication`], whose test has others.
+/// The atomics of [`publication`], whose tests have others.
 mod sync {
     pub(crate) use core::sync::atomic::{AtomicUsize, Ordering, fence};
 }

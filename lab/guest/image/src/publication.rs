@@ -5,7 +5,7 @@
 //! comes first. If that is the halting side's, the kicker sees the publication, or that it has been
 //! withdrawn. Otherwise the recheck sees the change, and the vCPU does not sleep.
 //!
-//! `publication_tests.rs` runs this file under loom.
+//! The explorer of lab/model runs this file with weak memory (`src/explore/tests/publication.rs`).
 
 use super::sync::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
 

@@ -1,5 +1,7 @@
 //! Litmus tests: what the explorer's memory allows, and what it does not.
 
+mod publication;
+
 use overlock_core::FutexPlatform;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
