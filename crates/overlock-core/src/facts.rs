@@ -32,7 +32,7 @@ pub struct Facts {
     /// and the published ones that they are held against, say true.
     pub compared: bool,
     /// The acquisitions that need a queue node, or the slot, of the thread.
-    pub node: Node,
+    pub node: NeedsNode,
     /// The event that the statistics count for an acquisition off the fast path.
     pub slow: Slow,
 }
@@ -48,7 +48,7 @@ impl Facts {
         freed_by_last_user: true,
         tried_in_handlers: true,
         compared: false,
-        node: Node::Never,
+        node: NeedsNode::Never,
         slow: Slow::Uncounted,
     };
 
@@ -58,7 +58,7 @@ impl Facts {
         waiting: Waiting::Sleeps,
         freed_by_last_user: false,
         tried_in_handlers: false,
-        node: Node::Waiter,
+        node: NeedsNode::Waiter,
         ..Self::SPINNING
     };
 }
@@ -132,7 +132,7 @@ impl fmt::Display for Bound {
 /// Which acquisitions need a queue node or a slot of the thread.
 /// [`Event::LockNoNode`](crate::stat::Event::LockNoNode) counts those that had to do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Node {
+pub enum NeedsNode {
     /// None.
     Never,
     /// All, those that do not wait included.

@@ -13,12 +13,9 @@
 //!
 //! - `Slot::busy`: the owning thread and the handlers that interrupt it, when they take and release
 //!   contexts; in the bits above, the number of their [`SlotGuard`]s.
-//! - `Slot::grants`: the owning thread and the handlers that interrupt it, when they hand off a
-//!   [`hemlock`](crate::spin::hemlock); the waiter that takes a grant: 0.
-//! - `Slot::contexts`: the owning thread and the handlers that interrupt it, in
-//!   [`fast_queue`](crate::spin::fast_queue).
-//! - `Slot::reading`: the owning thread: the read locks that it holds visibly; a writer that waits
-//!   for one of them ([`percpu_rwsem`](crate::rw::percpu_rwsem)).
+//! - `Entry::holds`: the owning thread, when it acquires and releases an object by the entry.
+//! - `Entry::waited`: a thread that waits until the entry holds something else, before it sleeps
+//!   and after.
 //! - `Node::next`: the successor in the queue, once.
 //! - `Node::wait`: the predecessor (or the owner), when it hands off the lock or the head of the
 //!   queue.

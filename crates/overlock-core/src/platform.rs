@@ -31,8 +31,8 @@
 //! ## Contexts
 //!
 //! A task, a softirq, an interrupt and an NMI may nest on a CPU: these are the [`CONTEXTS`]. Each
-//! waits in a node of its own. Some locks keep a node while they are held (`mcs`). A context
-//! that finds no node waits without one: slower, correct, and without a panic.
+//! waits in a node of its own. Some locks keep a node while they are held. A context that finds no
+//! node waits without one: slower, correct, and without a panic.
 //!
 //! - A lock that softirqs acquire is acquired elsewhere with softirqs off; one that interrupt
 //!   handlers acquire, with interrupts off. Otherwise a handler waits for the code that it
@@ -103,14 +103,12 @@
 //!
 //! The lock paths do not panic for callers and platforms that keep to the contracts, with two kinds
 //! of exceptions. A lock refuses more waiters than it has numbers for, which a kernel's number of
-//! CPUs rules out (`pv_ticket_small`: up to 127 CPUs). [`LazyFastQueue`] and
-//! [`Once`](crate::sleep::Once) panic by their interface.
+//! CPUs rules out. Few locks panic by their interface, as [`Once`](crate::sleep::Once) does; they
+//! say so.
 //!
 //! A lock or table whose memory was overwritten may name a slot or a ticket that does not exist.
 //! Its index then panics, instead of an access outside of the table. `results/panics.md` lists all
 //! places.
-//!
-//! [`LazyFastQueue`]: crate::spin::LazyFastQueue
 
 pub(crate) mod atomic;
 pub(crate) mod atomics;

@@ -27,7 +27,7 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Only locks that need a resource of their own can fail (`fast_queue`).
+    /// Only locks that need a resource of their own can fail.
     fn create() -> Result<Self, CreateError>;
 
     /// Acquires the lock, waiting for as long as it takes.

@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! There is a [slot](crate::slot) for each thread, and a count of the numbers that were given to
+//! There is a [slot](crate::node) for each thread, and a count of the numbers that were given to
 //! locks. Locks with further tables bring a trait of their own: see `overlock_family`.
 
 use crate::platform::atomic::{Atomic, Zero};

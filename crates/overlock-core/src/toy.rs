@@ -58,15 +58,15 @@ fn tables<P: Platform>() -> Tables<P> {
     Tables::new(Box::leak(Box::<Storage<P, SLOTS>>::default()))
 }
 
-type Step = Box<dyn FnOnce()>;
+type Action = Box<dyn FnOnce()>;
 
 thread_local! {
     static TABLES: Tables<Toy> = tables();
-    static SCRIPT: RefCell<VecDeque<(Point, Step)>> = const { RefCell::new(VecDeque::new()) };
+    static SCRIPT: RefCell<VecDeque<(Point, Action)>> = const { RefCell::new(VecDeque::new()) };
     static THREAD: Cell<usize> = const { Cell::new(0) };
     static CPU: Cell<Option<u32>> = const { Cell::new(None) };
     static CLOCK: Cell<u64> = const { Cell::new(0) };
-    static YIELD: Cell<Option<Step>> = const { Cell::new(None) };
+    static YIELD: Cell<Option<Action>> = const { Cell::new(None) };
     /// The wall clock minus the monotonic clock.
     static WALL: Cell<i64> = const { Cell::new(0) };
     static KICKS: Cell<usize> = const { Cell::new(0) };

@@ -20,7 +20,7 @@ use overlock::Linux;
 use overlock::spin::{FastQueue, RawLock};
 use overlock::stat::{self, Event, Snapshot};
 use overlock_core::Platform;
-use overlock_core::facts::{HasFacts, Node, Slow};
+use overlock_core::facts::{HasFacts, NeedsNode, Slow};
 use overlock_core::node::NodeGuard;
 use until::{Until, until_of};
 use watch::{ThreadState, join};
@@ -82,15 +82,15 @@ enum Nodes {
 
 /// `LockNoNode` after `WAITERS` threads and the holder before them have locked a lock once; and how
 /// many of these show while the holder is inside.
-fn no_node(need: Node, nodes: Nodes) -> (RangeInclusive<u64>, u64) {
+fn no_node(need: NeedsNode, nodes: Nodes) -> (RangeInclusive<u64>, u64) {
     let waiters = WAITERS as u64;
     let count = match need {
         _ if nodes == Nodes::All => 0,
-        Node::Never => 0,
-        Node::Always => waiters + 1,
-        Node::Waiter => waiters,
-        Node::SecondWaiter => waiters - 1,
-        Node::Sleep => return (waiters..=u64::MAX, waiters),
+        NeedsNode::Never => 0,
+        NeedsNode::Always => waiters + 1,
+        NeedsNode::Waiter => waiters,
+        NeedsNode::SecondWaiter => waiters - 1,
+        NeedsNode::Sleep => return (waiters..=u64::MAX, waiters),
     };
     (count..=count, count)
 }

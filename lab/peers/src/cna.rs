@@ -34,7 +34,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::facts::{Facts, HasFacts, Node as Nodes};
+use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
@@ -130,7 +130,7 @@ fn hand_off<P: FutexPlatform>(next: u32, first: u32) {
 impl<P: Platform> HasFacts for Cna<P> {
     const FACTS: Facts = Facts {
         about: "model of CNA: a queue that prefers its owner's socket",
-        node: Nodes::Always,
+        node: NeedsNode::Always,
         ..Facts::SPINNING
     };
 }

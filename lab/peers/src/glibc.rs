@@ -16,7 +16,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::facts::{Facts, HasFacts, Node};
+use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::platform::{Atomic, FutexPlatform, Platform};
 use overlock_core::raw::{CreateError, RawLock};
 
@@ -57,7 +57,7 @@ impl<P: Platform> HasFacts for Glibc<P> {
     const FACTS: Facts = Facts {
         about: "model of glibc's default mutex: a futex without spinning",
         freed_by_last_user: true,
-        node: Node::Never,
+        node: NeedsNode::Never,
         ..Facts::SLEEPING
     };
 }

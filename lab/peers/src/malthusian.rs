@@ -34,7 +34,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::facts::{Facts, HasFacts, Node as Nodes};
+use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
@@ -174,7 +174,7 @@ impl<P: Platform> HasFacts for Malthusian<P> {
     const FACTS: Facts = Facts {
         about: "model of MCSCR-STP: a queue that sets surplus waiters aside",
         freed_by_last_user: true,
-        node: Nodes::Always,
+        node: NeedsNode::Always,
         ..Facts::SLEEPING
     };
 }

@@ -34,7 +34,7 @@
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::facts::{Facts, HasFacts, Node};
+use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform};
 use overlock_core::raw::{CreateError, RawLock};
@@ -150,7 +150,7 @@ impl<P: FutexPlatform> ParkingLot<P> {
 impl<P: Platform> HasFacts for ParkingLot<P> {
     const FACTS: Facts = Facts {
         about: "model of parking_lot::Mutex: a byte, a queue of its own, timed handoffs",
-        node: Node::Sleep,
+        node: NeedsNode::Sleep,
         ..Facts::SLEEPING
     };
 }

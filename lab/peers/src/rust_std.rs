@@ -63,7 +63,7 @@ impl<P: Platform> HasFacts for RustStd<P> {
     const FACTS: Facts = Facts {
         about: "model of std::sync::Mutex: 100 polls, then a futex",
         freed_by_last_user: true,
-        node: overlock_core::facts::Node::Never,
+        node: overlock_core::facts::NeedsNode::Never,
         ..Facts::SLEEPING
     };
 }

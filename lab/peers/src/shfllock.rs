@@ -42,7 +42,7 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use overlock_core::facts::{Facts, HasFacts, Node as Nodes};
+use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
 use overlock_core::raw::{CreateError, RawLock};
@@ -231,7 +231,7 @@ fn shuffle<P: FutexPlatform>(guard: &NodeGuard<P>, over: impl Fn() -> bool) -> b
 impl<P: Platform> HasFacts for ShflLock<P> {
     const FACTS: Facts = Facts {
         about: "model of ShflLock: waiters of one socket are shuffled together",
-        node: Nodes::Waiter,
+        node: NeedsNode::Waiter,
         ..Facts::SPINNING
     };
 }

@@ -14,7 +14,7 @@ pub trait Atomics: Sized + Send + Sync + Debug + 'static {
     type U16: Lanes<u16, u8>;
     /// A 32-bit atomic with operations on its halves and its low bytes.
     type U32: ByteLanes;
-    /// A 64-bit atomic, on targets that have one: for `fast_queue` alone.
+    /// A 64-bit atomic, on targets that have one. Few locks need it.
     #[cfg(target_has_atomic = "64")]
     type U64: Atomic<u64>;
     /// A pointer-sized atomic.

@@ -97,7 +97,7 @@
 //!    the spinner it sleeps; until then it polls at distances that double from `BESIDE_NS`. One
 //!    waiter in `ROTATION` does not become the spinner. It wakes the longest sleeper, and sleeps.
 //! 2. It joins: one exchange counts it and sets wake and slow. The thread that sets slow calls
-//!    [`Platform::restart_releases`] before it sleeps.
+//!    [`FutexPlatform::restart_releases`] before it sleeps.
 //! 3. It sleeps on the word that it wrote, until an unlock wakes it or the word has changed.
 //! 4. A woken thread spins again. It stays counted until it owns the lock or gives up.
 //! 5. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff, unless another thread
@@ -112,9 +112,9 @@
 //! and sleep, it makes the sleep fail. After the sleep began, it sees wake, and kicks.
 //!
 //! A restartable unlock may load byte 0 before the join and store after it. Its store erases wake
-//! and slow. So the thread that sets slow calls [`Platform::restart_releases`] before it sleeps.
-//! When that call returns, each unlock that was between load and store has either stored, and the
-//! sleep fails, or begins again, and sees wake.
+//! and slow. So the thread that sets slow calls [`FutexPlatform::restart_releases`] before it
+//! sleeps. When that call returns, each unlock that was between load and store has either stored,
+//! and the sleep fails, or begins again, and sees wake.
 //!
 //! A waiter that finds slow set relies on the thread that set it, until that thread's call returns.
 //! That thread then finds the word unchanged, or slow set again by another thread, on which all

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, 
 use std::thread_local;
 use std::vec::Vec;
 
-use super::{Box, Step, Toy};
+use super::{Action, Box, Toy};
 use crate::diagram::Transition;
 use crate::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Platform, Spin,
@@ -51,7 +51,7 @@ enum When {
 
 thread_local! {
     static RANGE: RefCell<Range<usize>> = const { RefCell::new(0..0) };
-    static STEPS: RefCell<VecDeque<(When, Access, Step)>> = const { RefCell::new(VecDeque::new()) };
+    static STEPS: RefCell<VecDeque<(When, Access, Action)>> = const { RefCell::new(VecDeque::new()) };
     static FREED: Cell<bool> = const { Cell::new(false) };
     static TOUCHES: RefCell<Vec<Access>> = const { RefCell::new(Vec::new()) };
     static TABLES: Tables<Watch> = super::tables();

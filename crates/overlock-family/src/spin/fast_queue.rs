@@ -110,7 +110,7 @@ pub use lazy::LazyFastQueue;
 
 use crate::tables::FamilyPlatform;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
-use overlock_core::facts::{Bound, Facts, HasFacts, Node, Slow};
+use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::platform::{Atomic, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 use overlock_core::stat::{self, Event};
@@ -327,7 +327,7 @@ impl<P: FamilyPlatform> HasFacts for FastQueue<P> {
     const FACTS: Facts = Facts {
         about: "queue with one exchange to lock and one store to unlock",
         bound: Bound::Order,
-        node: Node::Always,
+        node: NeedsNode::Always,
         slow: Slow::Queued,
         ..Facts::SPINNING
     };

@@ -95,7 +95,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::tables::FamilyPlatform;
 use grants::Grants;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
-use overlock_core::facts::{Bound, Facts, HasFacts, Node, Slow};
+use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::node::{CONTEXTS, NodeId, SlotGuard};
 use overlock_core::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 use overlock_core::raw::{CreateError, RawLock};
@@ -291,7 +291,7 @@ impl<P: Platform> HasFacts for Hemlock<P> {
     const FACTS: Facts = Facts {
         about: "queue without nodes: one word a thread, however many locks it holds",
         bound: Bound::Order,
-        node: Node::Always,
+        node: NeedsNode::Always,
         slow: Slow::Queued,
         ..Facts::SPINNING
     };

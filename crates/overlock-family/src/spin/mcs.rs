@@ -86,7 +86,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
-use overlock_core::facts::{Bound, Facts, HasFacts, Node, Slow};
+use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::node::{NodeGuard, NodeId};
 use overlock_core::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 use overlock_core::raw::{CreateError, RawLock};
@@ -252,7 +252,7 @@ impl<P: Platform> HasFacts for Mcs<P> {
     const FACTS: Facts = Facts {
         about: "classic queue, each waiter on its own line",
         bound: Bound::Order,
-        node: Node::Always,
+        node: NeedsNode::Always,
         slow: Slow::Queued,
         ..Facts::SPINNING
     };

@@ -134,7 +134,7 @@ use overlock_core::stat::{self, Event, Latency};
 pub(super) const FACTS: Facts = Facts {
     bound: Bound::Running,
     waiting: Waiting::SpinsLong,
-    node: facts::Node::Waiter,
+    node: facts::NeedsNode::Waiter,
     slow: Slow::QueuedOrStolen,
     ..Facts::SPINNING
 };

@@ -106,7 +106,7 @@ use width::{STEP, move_tail, next, out, served};
 
 use crate::tables::FamilyPlatform;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
-use overlock_core::facts::{Bound, Facts, HasFacts, Node, Waiting};
+use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Waiting};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{ConstPlatform, Platform, Spin, Zero};
 use overlock_core::raw::{CreateError, RawLock};
@@ -280,7 +280,7 @@ const fn facts<W: Width>(about: &'static str) -> Facts {
         bound: Bound::Order,
         waiting: Waiting::SpinsLong,
         most_threads: Some(W::LIMIT as usize),
-        node: Node::Sleep,
+        node: NeedsNode::Sleep,
         ..Facts::SPINNING
     }
 }

@@ -298,7 +298,7 @@ impl<P: Platform> HasFacts for Queued<P> {
     const FACTS: Facts = Facts {
         about: "queue in 4 bytes, with a pending bit",
         bound: Bound::Order,
-        node: facts::Node::SecondWaiter,
+        node: facts::NeedsNode::SecondWaiter,
         slow: Slow::QueuedOrPending,
         ..Facts::SPINNING
     };

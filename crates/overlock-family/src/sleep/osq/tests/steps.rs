@@ -35,12 +35,12 @@ struct Scene {
     threads: [At; MOST],
 }
 
-struct World {
+struct Fixture {
     queue: Queue,
     guards: Vec<NodeGuard<Toy>>,
 }
 
-impl World {
+impl Fixture {
     fn set(&self, scene: &Scene) {
         self.queue.tail.store(scene.tail, Relaxed);
         for (thread, guard) in self.guards.iter().enumerate() {
@@ -150,7 +150,7 @@ fn all_leave_and_there_is_one_head_at_a_time_in_every_interleaving() {
     threads[0] = At::Head;
     threads[1..=waiters].fill(At::Waits);
     threads[waiters + 1] = At::Outside;
-    let world = World { queue, guards };
-    let scenes = world.explore(world.scene(threads));
+    let fixture = Fixture { queue, guards };
+    let scenes = fixture.explore(fixture.scene(threads));
     assert!(scenes > 20, "{scenes}");
 }
