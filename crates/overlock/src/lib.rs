@@ -35,8 +35,9 @@
 //! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often enough for
 //! a trial; see [below](#coming-from-parking_lot). Three generic types serve every raw lock:
 //! [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are in [`sleep`],
-//! [`rw`], and [`spin`], which has the whole family of the kernel's spinlocks. Crate
-//! [`overlock_core`] has them for any platform; here the platform is [`Linux`].
+//! [`rw`], and, with the feature `family`, [`spin`], which has the kernel's spinlocks. Crates
+//! [`overlock_core`] and `overlock_family` have them for any platform; here the platform is
+//! [`Linux`].
 //!
 //! # System calls
 //!

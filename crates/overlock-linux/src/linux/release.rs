@@ -155,7 +155,7 @@ fn restarted() -> bool {
         || futex::membarrier(futex::REGISTER_RESTART) && futex::membarrier(futex::RESTART)
 }
 
-/// See [`Platform::restart_releases`](overlock_core::Platform::restart_releases).
+/// See [`FutexPlatform::restart_releases`](overlock_core::FutexPlatform::restart_releases).
 pub(super) fn restart() {
     if !SEQUENCES.pair.needs_barrier() {
         return;

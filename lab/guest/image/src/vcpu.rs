@@ -146,7 +146,7 @@ pub fn this() -> &'static Vcpu {
     &STATES[index()]
 }
 
-/// Halts the vCPU that calls: see [`Platform::halt_as`].
+/// Halts the vCPU that calls: see `FutexPlatform::halt_as`.
 ///
 /// Returns at once if interrupts are off and the back end cannot kick such a vCPU: bare x86-64
 /// without `KVM_FEATURE_PV_UNHALT`.
@@ -192,7 +192,7 @@ fn name(class: WakeClass, address: usize) -> usize {
     }
 }
 
-/// Kicks vCPUs that halted on the word at `address`: see [`Platform::kick_at`].
+/// Kicks vCPUs that halted on the word at `address`: see `FutexPlatform::kick_at`.
 pub(crate) fn kick(address: usize, whom: Kick) {
     publication::word_has_changed();
     // The scan begins after the caller, so that no waiter is always the last.

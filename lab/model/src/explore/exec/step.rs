@@ -201,7 +201,7 @@ pub fn release(at: At) -> bool {
     released
 }
 
-/// `Platform::restart_releases`: each other thread passes a full fence, and none is within a
+/// `FutexPlatform::restart_releases`: each other thread passes a full fence, and none is within a
 /// sequence that it has begun before.
 #[track_caller]
 pub fn restart_releases() {
