@@ -36,3 +36,8 @@ pub mod stats;
 pub mod workload;
 pub mod world;
 mod wrap;
+
+/// Runs the examples of the book's page for Rust developers.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/use/coming-from.md")]
+struct ComingFrom;
