@@ -1,85 +1,19 @@
 //! Thread 0 runs the script; the actors are threads 1 to 7.
 
 use std::boxed::Box;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
+mod locks;
 mod polls;
 mod requeue;
 
 use super::*;
 use crate::links::BACKOFF_SLEEP_NS;
-use crate::node::NodeGuard;
-use crate::raw::CreateError;
 use crate::sleep::Overlock;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
-
-/// A lock that stops an actor after each release: test and test-and-set.
-#[derive(Default)]
-struct Loud(AtomicU32);
-
-// SAFETY: only one thread's exchange finds 0, and only its unlock brings 0 back.
-unsafe impl RawLock for Loud {
-    type Token = ();
-    const NAME: &'static str = "loud";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self::default())
-    }
-    fn lock(&self) {
-        while self.try_lock().is_none() {
-            let _ = Toy::wait_until(&self.0, Relaxed, Spin::Forever, |owned: u32| owned == 0);
-        }
-    }
-    fn try_lock(&self) -> Option<()> {
-        (self.0.swap(1, Acquire) == 0).then_some(())
-    }
-    unsafe fn unlock(&self, (): ()) {
-        self.0.store(0, Release);
-        Toy::light_barrier();
-    }
-    fn is_locked(&self) -> bool {
-        self.0.load(Relaxed) == 1
-    }
-    fn is_contended(&self) -> bool {
-        false
-    }
-}
-
-/// The same with a queue node as its token.
-#[derive(Default)]
-struct WithNode(Loud);
-
-// SAFETY: as `Loud`.
-unsafe impl RawLock for WithNode {
-    type Token = NodeGuard<Toy>;
-    const NAME: &'static str = "with_node";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self::default())
-    }
-    fn lock(&self) -> NodeGuard<Toy> {
-        let token = NodeGuard::new().unwrap();
-        self.0.lock();
-        token
-    }
-    fn try_lock(&self) -> Option<NodeGuard<Toy>> {
-        self.0.try_lock().and_then(|()| NodeGuard::new())
-    }
-    unsafe fn unlock(&self, token: NodeGuard<Toy>) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock(()) };
-        drop(token);
-    }
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-    fn is_contended(&self) -> bool {
-        false
-    }
-}
+use locks::{Loud, WithNode};
 
 struct Scene {
     condvar: Condvar<Toy>,
