@@ -34,8 +34,10 @@ int main(void) {
     for (int i = 1; i <= ROUNDS; i++) {
         ovl_mutex_lock(&mutex);
         __atomic_store_n(&held, i, __ATOMIC_RELEASE);
-        /* Long enough for it to sleep. */
-        usleep(100);
+        /* Until it sleeps: its count is in bits 11 and up. Other programs may keep it from that. */
+        for (int tries = 0; tries < 100 && __atomic_load_n(&mutex.ovl_state, __ATOMIC_RELAXED) >> 11 == 0; tries++) {
+            usleep(100);
+        }
         CHECK(ovl_mutex_unlock(&mutex) == 0);
         while (__atomic_load_n(&waited, __ATOMIC_ACQUIRE) < i) {
             sched_yield();
