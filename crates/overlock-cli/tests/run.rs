@@ -81,6 +81,23 @@ fn the_environment_says_what_to_do_and_keeps_what_was_there() {
     );
 }
 
+#[test]
+fn check_asks_for_the_validator() {
+    let of = |options: &[&str]| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
+        command
+            .arg("check")
+            .args(options)
+            .arg("--library")
+            .arg(library());
+        let script = "echo $OVERLOCK_LOCKDEP $OVERLOCK_LOCKDEP_SLEEP $OVERLOCK_MUTEX";
+        command.args(["--", "sh", "-c", script]);
+        stdout(&output(&mut command)).to_owned()
+    };
+    assert_eq!(of(&[]), "1 overlock\n");
+    assert_eq!(of(&["--sleep"]), "1 1 overlock\n");
+}
+
 /// Fails where names are as the linker has them, where there are no lines, and where a report has
 /// frames of the validator itself.
 #[test]
