@@ -8,7 +8,7 @@ mod show;
 use std::env;
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::thread::available_parallelism;
 
 use machine::Ticks;
@@ -91,9 +91,8 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     }
 
     println!("\n4. Where its threads wait: `overlock run --stat`\n");
-    let output = ours(&["--stat"]).stdin(Stdio::null()).output()?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    match report::top(&text) {
+    let output = output(ours(&["--stat"]).stderr(Stdio::piped()))?;
+    match report::top(&String::from_utf8_lossy(&output.stderr)) {
         Some(row) => print!("{row}"),
         None => println!("   They did not wait for a lock."),
     }
@@ -159,20 +158,25 @@ fn compile(root: &Path, built: &Path) -> Result<PathBuf, Box<dyn Error>> {
     }
 }
 
+/// Runs the program, which must succeed.
+fn output(command: &mut Command) -> Result<Output, Box<dyn Error>> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(format!(
+        "{}: {}, {}{}",
+        command.get_program().display(),
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+    .into())
+}
+
 /// Runs the program and reads what it prints.
 fn figures(command: &mut Command) -> Result<Figures, Box<dyn Error>> {
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()?;
+    let output = output(command.stderr(Stdio::inherit()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        return Err(format!(
-            "{}: {}, {text}",
-            command.get_program().display(),
-            output.status
-        )
-        .into());
-    }
     Figures::parse(&text).ok_or_else(|| format!("cannot read '{text}'").into())
 }

@@ -44,7 +44,7 @@ fn repository() -> Option<(String, Option<String>)> {
     for name in ["Cargo.toml", "Cargo.lock"] {
         watch(&top.join(name));
     }
-    let packages = ["crates", "lab"].map(|folder| fs::read_dir(top.join(folder)));
+    let packages = ["crates", "lab", "lab/guest"].map(|folder| fs::read_dir(top.join(folder)));
     for package in packages.into_iter().flatten().flatten().flatten() {
         watch(&package.path().join("Cargo.toml"));
         watch(&package.path().join("src"));

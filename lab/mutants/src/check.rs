@@ -77,6 +77,13 @@ fn key(task: &Task, check: Check) -> Key {
     (check, task.locks.clone(), task.mutant.scenario.clone())
 }
 
+/// The packages with locks, and the checker.
+const PARTS: [&str; 3] = [
+    "crates/overlock-core",
+    "crates/overlock-family",
+    "lab/model",
+];
+
 /// A copy of what a mutant is built from, with a target directory of its own.
 pub struct Copy {
     root: PathBuf,
@@ -100,11 +107,7 @@ impl Copy {
                 &Check::ALL[..2]
             },
         };
-        for part in [
-            "crates/overlock-core",
-            "crates/overlock-family",
-            "lab/model",
-        ] {
+        for part in PARTS {
             let mut paths = Vec::new();
             for extension in ["rs", "toml"] {
                 find(&root.join(part), extension, &mut paths).map_err(complain)?;
@@ -123,18 +126,14 @@ impl Copy {
         let mut manifest: toml::Table = manifest
             .parse()
             .map_err(|error| format!("Cargo.toml: {error}"))?;
-        let members = toml::Value::try_from([
-            "crates/overlock-core",
-            "crates/overlock-family",
-            "lab/model",
-        ])
-        .map_err(|error| error.to_string())?;
+        let members = toml::Value::try_from(PARTS).map_err(|error| error.to_string())?;
         if let Some(workspace) = manifest
             .get_mut("workspace")
             .and_then(toml::Value::as_table_mut)
         {
             workspace.insert("members".to_owned(), members);
             workspace.remove("exclude");
+            workspace.remove("default-members");
         }
         fs::write(copy.root.join("Cargo.toml"), manifest.to_string()).map_err(complain)?;
         Ok(copy)
@@ -355,6 +354,22 @@ mod tests {
         assert_eq!(judge(Check::Thorough, &ended(0, "", "")), Ok(None));
         let for_ever = judge(Check::UnitTests, &ended(OUT_OF_TIME, "", ""));
         assert_eq!(for_ever, Ok(Some("does not end".to_owned())));
+    }
+
+    /// Fails where the copy's manifest still names a package that is not copied.
+    #[test]
+    fn cargo_understands_the_copy() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let copy = Copy::new(&root, usize::MAX, false).expect("a copy");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(&copy.root);
+        let read = cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
+        let read = output(read).expect("cargo");
+        assert!(
+            read.status.success(),
+            "{}",
+            String::from_utf8_lossy(&read.stderr)
+        );
     }
 
     #[test]

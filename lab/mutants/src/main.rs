@@ -1,11 +1,11 @@
-//! `overlock-mutants`: breaks one line of overlock-core after the other, and shows that a check
-//! notices each.
+//! `overlock-mutants`: breaks one line of the locks after the other, and shows that a check notices
+//! each.
 //!
-//! The lines are in `mutants/*/*.toml`: those that prevent a known race, or carry an ordering that
-//! is needed. Each is changed in a copy of the sources, the checkers run on the locks that the file
-//! names, and one of them must fail: the explorer for a short time first, then the unit tests of
-//! core, then the explorer for a longer time. A mutant that survives fails the run; so does a check
-//! that fails without it.
+//! The lines are in `lab/mutants/lists/*/*.toml`: those that prevent a known race, or carry an
+//! ordering that is needed. Each is changed in a copy of the sources, the checkers run on the locks
+//! that the file names, and one of them must fail: the explorer for a short time first, then the
+//! unit tests of overlock-core and overlock-family, then the explorer for a longer time. A mutant
+//! that survives fails the run; so does a check that fails without it.
 
 mod check;
 mod list;
@@ -25,14 +25,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::check::{Copy, Sound, Verdict};
 use crate::list::Task;
 
-/// Breaks one line of overlock-core after the other, and shows that a check notices each.
+/// Breaks one line of the locks after the other, and shows that a check notices each.
 ///
 /// Exits with 1 where a mutant survives, and with 2 where one does not fit the sources or does not
 /// compile.
 #[derive(Debug, Parser)]
 #[command(name = "overlock-mutants", version)]
 struct Args {
-    /// Only the mutants of these files (`queued` for mutants/spin/queued.toml).
+    /// Only the mutants of these files (`queued` for lists/spin/queued.toml).
     #[arg(long, value_delimiter = ',', value_name = "FILES")]
     only: Vec<String>,
     /// Only the mutants with these names.
@@ -175,10 +175,10 @@ fn page(verdicts: &[Verdict]) -> String {
     format!(
         "# Mutants\n\n\
          For people who ask whether the checks would notice a broken lock. The page lists {} ways to break a\n\
-         line of overlock-core, one at a time, and the check that notices each: a barrier left out, two\n\
-         stores swapped, an ordering weakened, a recheck forgotten.\n\n\
+         line of the locks, one at a time, and the check that notices each: a barrier left out, two stores\n\
+         swapped, an ordering weakened, a recheck forgotten.\n\n\
          Each line prevents a race or a hang. The check is the explorer (with the lock, the scenario and the\n\
-         failure) or a unit test of core (its path). [mutants/](../lab/mutants/lists) has the changed lines, and\n\
+         failure) or a unit test (its path). [mutants/](../lab/mutants/lists) has the changed lines, and\n\
          [orderings.md](orderings.md) the pairs of orderings by the names used here. This command writes the\n\
          page:\n\n\
          ```sh\n\
