@@ -53,7 +53,14 @@ pub struct Args {
     #[arg(long, requires = "lockdep")]
     lockdep_sleep: bool,
 
-    /// The library [default: the one beside this program]
+    #[command(flatten)]
+    launch: Launch,
+}
+
+/// The program, and the library that it is run with.
+#[derive(Debug, Default, clap::Args)]
+struct Launch {
+    /// The library [default: the one beside this program, else the one built into it]
     #[arg(long, value_name = "FILE", env = library::VARIABLE, hide_env_values = true)]
     library: Option<PathBuf>,
 
@@ -73,13 +80,8 @@ pub struct CheckArgs {
     #[arg(long)]
     sleep: bool,
 
-    /// The library [default: the one beside this program]
-    #[arg(long, value_name = "FILE", env = library::VARIABLE, hide_env_values = true)]
-    library: Option<PathBuf>,
-
-    /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
-    program: Vec<OsString>,
+    #[command(flatten)]
+    launch: Launch,
 }
 
 impl From<CheckArgs> for Args {
@@ -87,8 +89,7 @@ impl From<CheckArgs> for Args {
         Args {
             lockdep: true,
             lockdep_sleep: check.sleep,
-            library: check.library,
-            program: check.program,
+            launch: check.launch,
             ..Args::default()
         }
     }
@@ -110,12 +111,13 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             "--lockdep looks at our locks, and --mutex glibc --rwlock glibc leaves none",
         ));
     }
-    let library = library::find(args.library.as_deref())?;
-    let program = program::find(&args.program[0])?;
+    let library = library::find(args.launch.library.as_deref())?;
+    let words = &args.launch.program;
+    let program = program::find(&words[0])?;
     let mut command = Command::new(&program);
     command
-        .arg0(&args.program[0])
-        .args(&args.program[1..])
+        .arg0(&words[0])
+        .args(&words[1..])
         .env("LD_PRELOAD", library::preload(&library)?)
         .env("OVERLOCK_MUTEX", name(args.mutex))
         .env("OVERLOCK_RWLOCK", name(args.rwlock))

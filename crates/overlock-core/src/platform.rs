@@ -428,7 +428,8 @@ pub enum Kick {
 pub enum WakeClass {
     /// Woken by [`Kick::One`] and [`Kick::All`].
     Waiter,
-    /// The target of a handoff. Woken by [`Kick::Target`], and not with the others.
+    /// The target of a handoff, and newcomers that wait until it has come. Woken by
+    /// [`Kick::Target`], and not with the others.
     Target,
 }
 

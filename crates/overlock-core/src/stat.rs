@@ -239,25 +239,25 @@ mod sharded {
         }
     }
 
-    pub fn is_on() -> bool {
+    pub(super) fn is_on() -> bool {
         COUNTING.load(Relaxed)
     }
 
-    pub fn enable(on: bool) {
+    pub(super) fn enable(on: bool) {
         COUNTING.store(on, Relaxed);
     }
 
-    pub fn count(slot: Option<usize>, event: Event, times: u64) {
+    pub(super) fn count(slot: Option<usize>, event: Event, times: u64) {
         add(slot, times, |shard| &shard.events[event as usize]);
     }
 
-    pub fn record(slot: Option<usize>, latency: Latency, nanos: u64) {
+    pub(super) fn record(slot: Option<usize>, latency: Latency, nanos: u64) {
         let bucket = ((u64::BITS - nanos.leading_zeros()) as usize).min(BUCKETS - 1);
         add(slot, 1, |shard| &shard.buckets[latency as usize][bucket]);
         add(slot, nanos, |shard| &shard.totals[latency as usize]);
     }
 
-    pub fn snapshot() -> Snapshot {
+    pub(super) fn snapshot() -> Snapshot {
         let sum = |cell: &dyn Fn(&Shard) -> u64| TABLE.iter().map(cell).fold(0, u64::wrapping_add);
         Snapshot {
             events: core::array::from_fn(|event| sum(&|shard| shard.events[event].load(Relaxed))),
@@ -270,7 +270,7 @@ mod sharded {
         }
     }
 
-    pub fn reset() {
+    pub(super) fn reset() {
         for shard in &TABLE {
             let buckets = shard.buckets.iter().flatten();
             for cell in shard.events.iter().chain(buckets).chain(&shard.totals) {

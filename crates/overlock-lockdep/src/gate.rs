@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
+use overlock_core::platform::backoff_sleep;
 use overlock_core::{Platform, Spin};
 
 use overlock_linux::Linux;
@@ -55,7 +56,7 @@ impl Gate {
             if now >= *end.get_or_insert_with(|| now.plus(limit)) {
                 return None;
             }
-            overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
+            backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
         }
     }
 

@@ -7,6 +7,7 @@ use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU8};
 
+use overlock_core::platform::backoff_sleep;
 use rustix::fs::{Mode, OFlags};
 
 use super::symbol;
@@ -116,7 +117,7 @@ impl Out {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) if self.is_readers && self.timeout > 0 => {
                     self.timeout -= 1;
-                    overlock_core::platform::backoff_sleep::<Linux>(1_000_000);
+                    backoff_sleep::<Linux>(1_000_000);
                 }
                 Err(_) => break, // nowhere to report it
             }

@@ -32,6 +32,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use libc::{EINVAL, PTHREAD_PROCESS_PRIVATE};
 use overlock::Linux;
 use overlock_core::Platform;
+use overlock_core::links::backoff_sleep;
 use overlock_core::raw::RawFork;
 use overlock_core::sleep::Barrier;
 use overlock_shared::Kind;
@@ -54,9 +55,6 @@ const _: () = assert!(offset_of!(PthreadBarrier, mark) == 28);
 
 /// The largest count, as in glibc.
 const MOST: u32 = u32::MAX / 2 - 1;
-
-/// Backoff sleep between two polls of a thread that waits for others to leave.
-const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 /// `PTHREAD_BARRIER_SERIAL_THREAD`, the result of one of the threads.
 const SERIAL_THREAD: c_int = -1;
@@ -157,7 +155,7 @@ pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut PthreadBarrier) -
     barrier.update();
     // IA: acquire, pairs with IR.
     while barrier.inside.load(Acquire) != 0 {
-        overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
+        backoff_sleep::<Linux>();
     }
     0
 }

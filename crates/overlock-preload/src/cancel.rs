@@ -33,16 +33,16 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, fence};
 
 use overlock::Linux;
 use overlock_core::Platform;
+use overlock_core::links::backoff_sleep;
 use overlock_core::node::MAX_SLOTS;
 use overlock_core::sleep::cancel::CancelToken;
 
 use crate::{futex, real};
 
-/// How often a canceller wakes a sleeper that does not respond, and the backoff sleep in between. A
-/// thread that was killed in its sleep never responds; one that waits for a CPU gets one within
-/// that time.
+/// How often a canceller wakes a sleeper that does not respond, with a backoff sleep in between:
+/// for half a second. A thread that was killed in its sleep never responds; one that waits for a
+/// CPU gets one within that time.
 const ATTEMPTS: u32 = 10_000;
-const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 #[derive(Debug)]
 struct Entry {
@@ -134,7 +134,7 @@ impl Entry {
             if self.sleeps.load(SeqCst) != sleeps {
                 return;
             }
-            overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
+            backoff_sleep::<Linux>();
         }
     }
 }

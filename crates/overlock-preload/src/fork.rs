@@ -10,6 +10,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock::Linux;
+use overlock_core::links::backoff_sleep;
 use overlock_core::{Platform, Spin};
 
 use crate::{cond, config, order, stat};
@@ -42,10 +43,9 @@ pub fn register() {
     unsafe { libc::pthread_atfork(None, None, Some(child)) };
 }
 
-/// Polls of an object that another thread is updating, and the backoff sleep between such rounds.
-/// The update takes a few stores.
+/// Polls of an object that another thread is updating, before the thread backs off. The update
+/// takes a few stores.
 const POLLS: u32 = 1000;
-const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 /// Updates an object to the process's generation, by `forget` if it is of another.
 #[inline(always)]
@@ -62,7 +62,7 @@ fn update_slowly(of: &AtomicU32, forget: impl FnOnce()) {
     loop {
         let limit = Spin::Polls(POLLS);
         let Ok(seen) = Linux::wait_until(of, Acquire, limit, |seen: u32| seen != UPDATING) else {
-            overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
+            backoff_sleep::<Linux>();
             continue;
         };
         if seen == now {

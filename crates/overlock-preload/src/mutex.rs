@@ -7,7 +7,8 @@
 //!
 //! | offset | field | who writes it |
 //! |---|---|
-//! | 0 | `lock`: one of the locks that fit 16 bytes | the lock |
+//! | 0 | `lock`: an `Overlock`, 4 bytes | the lock |
+//! | 8 | with statistics, the number of acquisitions, modulo 2^32 | the owner |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
 //! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal one, the lower half of its call site |
 //! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |

@@ -167,7 +167,7 @@ impl RwLock {
         core::ptr::from_ref(self).addr()
     }
 
-    /// Whether it is ours, of the recommended kind, and of `generation`. The configuration has one
+    /// Whether it is ours, and of `generation`. The configuration has one
     /// such generation for each use of the fast path.
     #[inline(always)]
     fn is_plain(&self, generation: u32) -> bool {

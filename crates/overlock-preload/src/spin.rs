@@ -18,6 +18,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use libc::EBUSY;
 use overlock::Linux;
+use overlock_core::platform::backoff_sleep;
 use overlock_core::{Platform, Spin};
 use overlock_shared::Kind;
 
@@ -73,7 +74,7 @@ fn take_slow(lock: &SpinLock, site: Site) {
         // Relaxed: the attempt that follows acquires.
         let seen = Linux::wait_until(lock, Relaxed, limit, |word: u32| word == free());
         if seen.is_err() {
-            overlock_core::platform::backoff_sleep::<Linux>(sleep_ns);
+            backoff_sleep::<Linux>(sleep_ns);
             sleep_ns = (sleep_ns * 2).min(BACKOFF_SLEEP_NS.1);
         }
     }

@@ -24,7 +24,7 @@ pub use text::Path;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// The version of the layout, which any change of the types below increments.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The number of entries: call sites of all locks.
 pub const ENTRIES: usize = 8192;
@@ -147,8 +147,6 @@ pub struct Header {
     pub lost_entries: AtomicU64,
     /// Waits whose holder was not counted, because all holders in reach were taken.
     pub lost_holders: AtomicU64,
-    /// 1 if mutexes count their acquisitions, so that `passed` of their entries is known.
-    pub mutexes_count: AtomicU32,
 }
 
 /// A mapping of code.

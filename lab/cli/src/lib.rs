@@ -51,19 +51,8 @@ enum Command {
 
 /// The version with the build, as files of `overlock-lab sim sweep` have it.
 fn version() -> &'static str {
-    static VERSION: LazyLock<String> = LazyLock::new(|| {
-        let changes = match env!("OVERLOCK_CHANGES") {
-            "" => String::new(),
-            changes => format!(", changes {changes}"),
-        };
-        format!(
-            "{} (commit {}{changes}, profile {})",
-            env!("CARGO_PKG_VERSION"),
-            env!("OVERLOCK_COMMIT"),
-            env!("OVERLOCK_PROFILE"),
-        )
-    });
-    &VERSION
+    static VERSION: LazyLock<String> = LazyLock::new(|| sim::build::this().to_string());
+    VERSION.strip_prefix("overlock ").unwrap_or(&VERSION)
 }
 
 /// Does what the process's command line says, with locks of your own, by one

@@ -1,6 +1,6 @@
 //! `overlock-lab sim`
 
-mod build;
+pub(crate) mod build;
 mod machine;
 mod merge;
 mod reproduce;

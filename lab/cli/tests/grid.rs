@@ -4,7 +4,6 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use predicates::prelude::*;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use common::{ends, overlock_lab, signal};
+use common::{ends, overlock_lab, signal, validate};
 
 /// Some cells of every kind, for about a second.
 fn tiny() -> Command {
@@ -31,12 +30,6 @@ fn tiny() -> Command {
 
 fn refused(args: &[&str], says: &[&str]) {
     common::refused(overlock_lab().arg("bench").args(args).assert(), says);
-}
-
-fn validate(name: &str, document: &Value) {
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/bench/schema");
-    let schema = fs::read_to_string(schema.join(name)).unwrap();
-    jsonschema::validate(&serde_json::from_str(&schema).unwrap(), document).unwrap();
 }
 
 #[test]
@@ -120,7 +113,7 @@ fn all_files_are_written() {
         .stderr("");
     let read = |name: &str| fs::read_to_string(path(name)).unwrap();
     let document: Value = serde_json::from_str(&read("out.json")).unwrap();
-    validate("grid.schema.json", &document);
+    validate("bench/schema/grid.schema.json", &document);
     assert_eq!(document["cells"].as_array().unwrap().len(), 5 * 2);
     assert_eq!(document["settings"]["form"], "grid");
     let peers = document["cells"][0]["rows"].as_array().unwrap();
@@ -140,7 +133,7 @@ fn a_dash_is_the_standard_output() {
     let output = tiny().args(["--json", "-"]).assert().success();
     let output = output.get_output().clone();
     validate(
-        "grid.schema.json",
+        "bench/schema/grid.schema.json",
         &serde_json::from_slice(&output.stdout).unwrap(),
     );
     let text = String::from_utf8(output.stderr).unwrap();
@@ -207,7 +200,7 @@ fn ctrl_c_reports_what_has_been_measured() {
         let text = fs::read_to_string(&json).unwrap_or_default();
         if !text.is_empty() {
             let document: Value = serde_json::from_str(&text).unwrap();
-            validate("grid.schema.json", &document);
+            validate("bench/schema/grid.schema.json", &document);
             assert_eq!(document["settings"]["end"], "interrupted");
             return;
         }
@@ -240,6 +233,6 @@ fn blocked_threads_are_measured() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
-    validate("idle.schema.json", &document);
+    validate("bench/schema/idle.schema.json", &document);
     assert_eq!(document["rows"].as_array().unwrap().len(), 4);
 }

@@ -42,7 +42,7 @@ fn simulated(args: &[&str]) -> Value {
             .args(["--json", "-"]),
     );
     let document = serde_json::from_str(&document).unwrap();
-    validate(&document);
+    validate("bench/schema/bench.schema.json", &document);
     document
 }
 

@@ -237,7 +237,7 @@ fn all_files_are_written() {
         .stderr("");
     let read = |name: &str| fs::read_to_string(path(name)).unwrap();
     let document: Value = serde_json::from_str(&read("out.json")).unwrap();
-    validate(&document);
+    validate("bench/schema/bench.schema.json", &document);
     assert_eq!(document["settings"]["simulation"]["machine"], "e5-2699v3");
     assert_eq!(document["settings"]["simulation"]["cores"], 2);
     assert_eq!(document["settings"]["elapsed_s"], Value::Null);

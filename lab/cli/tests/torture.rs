@@ -9,23 +9,14 @@ use predicates::prelude::*;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use common::{ends, overlock_lab, signal, text};
+use common::{ends, overlock_lab, schema, signal, text, validate};
 
-const SCHEMA: &str = include_str!("../../../lab/torture/schema/torture.schema.json");
+const SCHEMA: &str = "torture/schema/torture.schema.json";
 
 fn torture() -> Command {
     let mut command = overlock_lab();
     command.arg("torture");
     command
-}
-
-fn check(document: &Value) {
-    let schema = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
-    let errors: Vec<String> = schema
-        .iter_errors(document)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert!(errors.is_empty(), "{errors:#?}");
 }
 
 fn refused(args: &[&str], says: &[&str]) {
@@ -61,7 +52,7 @@ fn all_locks_pass_and_the_result_is_what_its_schema_says() {
         .success();
     // The file has the standard output for itself.
     let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
-    check(&document);
+    validate(SCHEMA, &document);
     assert_eq!(document["passed"], true);
     assert_eq!(document["settings"]["seed"], 1);
     let locks = document["locks"].as_array().unwrap();
@@ -82,7 +73,7 @@ fn all_locks_pass_and_the_result_is_what_its_schema_says() {
         assert!(line.starts_with(name) && table.contains(name), "{line}");
     }
     let unchecked = document["locks"][0].as_object().unwrap().len();
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let schema = schema(SCHEMA);
     let known = &schema["properties"]["locks"]["items"]["properties"];
     assert_eq!(known.as_object().unwrap().len(), unchecked);
 }

@@ -15,7 +15,6 @@ pub mod shuttle;
 pub mod tables;
 pub mod unit_tested;
 pub mod world;
-mod wrap;
 
 /// The names that [`lock`] expands to.
 #[doc(hidden)]

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::report::Report;
@@ -27,7 +26,7 @@ pub struct Args {
     scenarios: Vec<String>,
     /// Only these checkers.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    engines: Vec<Name>,
+    engines: Vec<Engine>,
     /// Show the locks and their scenarios.
     #[arg(long)]
     list: bool,
@@ -61,21 +60,6 @@ pub struct Args {
     /// Write all results there, as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Name {
-    Explore,
-    Shuttle,
-}
-
-impl From<Name> for Engine {
-    fn from(name: Name) -> Self {
-        match name {
-            Name::Explore => Engine::Explore,
-            Name::Shuttle => Engine::Shuttle,
-        }
-    }
 }
 
 /// Checks what `args` say, and prints the results. Returns whether all is well.
@@ -121,9 +105,7 @@ pub fn check(args: &Args) -> Result<bool, String> {
         schedules: args.schedules.unwrap_or(base.schedules),
     };
     let mut engines = Engine::ALL.to_vec();
-    engines.retain(|&engine| {
-        args.engines.is_empty() || args.engines.iter().any(|&name| engine == name.into())
-    });
+    engines.retain(|&engine| args.engines.is_empty() || args.engines.contains(&engine));
     let jobs = args
         .jobs
         .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::coverage::Coverage;
@@ -19,12 +20,12 @@ use crate::shuttle::{self, Schedules, Shuttle};
 use crate::world::World;
 
 /// A checker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// Our own.
+    /// Systematic executions of few threads, with weak memory
     Explore,
-    /// shuttle.
+    /// Random schedules of many threads
     Shuttle,
 }
 

@@ -3,13 +3,15 @@
 //! A waiter polls, and yields; a sleeper parks. Time passes as shuttle's random numbers say, so
 //! bounded waits and timers end early or late.
 
+mod word;
+
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
 use overlock_core::platform::{
-    Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Platform, Spin,
+    Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Platform, Spin,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
@@ -24,26 +26,12 @@ use crate::pi::{self, Kernel, Sleepers};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
-use crate::wrap::{futexes_of_run, lanes, pi_of_run, platform_of_run, words};
 use crate::{arena, coverage};
+pub use word::Word;
 
 /// The platform of shuttle.
 #[derive(Clone, Copy, Debug)]
 pub struct Shuttle;
-
-/// An atomic of shuttle's.
-#[derive(Debug)]
-pub struct Word<A>(A);
-
-/// Everything is sequentially consistent here.
-fn fenced<R>(_order: Ordering, work: impl FnOnce() -> R) -> R {
-    work()
-}
-
-words!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
-lanes!(Word<AtomicU16>: u16, u8; Word<AtomicU32>: u32, u16);
-
-impl ByteLanes for Word<AtomicU32> {}
 
 /// Polls of a wait with a limit, at most.
 const POLLS: u32 = 4;
@@ -96,7 +84,41 @@ impl Atomics for Shuttle {
 }
 
 impl Platform for Shuttle {
-    platform_of_run!();
+    fn pause(_turns: u32) {
+        thread::yield_now();
+    }
+
+    fn kick(word: &Word<AtomicU32>) {
+        Self::kick_at(word, Kick::One);
+    }
+
+    fn cpu() -> Cpu {
+        Cpu(me() as u32 % 2)
+    }
+
+    fn now() -> Instant {
+        with(|run| {
+            run.now += run.setting.tick;
+            Instant::from_nanos(run.now)
+        })
+    }
+
+    fn parallelism() -> u32 {
+        with(|run| run.setting.parallelism)
+    }
+
+    fn tables() -> overlock_core::tables::Tables<Self> {
+        tables().view()
+    }
+
+    fn slot() -> Option<usize> {
+        let (me, slots) = (me(), with(|run| run.setting.slots));
+        (me < slots).then_some(me)
+    }
+
+    fn transition(transition: Transition) {
+        coverage::took(transition);
+    }
 
     fn wait_until<T, A>(
         word: &A,
@@ -174,7 +196,14 @@ impl Platform for Shuttle {
 }
 
 impl FutexPlatform for Shuttle {
-    futexes_of_run!();
+    /// Takes no time: what happens meanwhile may happen at the next poll as well.
+    fn delay(_nanos: u64) -> Instant {
+        with(|run| Instant::from_nanos(run.now))
+    }
+
+    fn socket() -> u32 {
+        Self::cpu().0
+    }
 
     fn kick_at(word: *const Word<AtomicU32>, whom: Kick) {
         thread::yield_now();
@@ -212,7 +241,41 @@ impl FutexPlatform for Shuttle {
     }
 }
 
-pi_of_run!(Shuttle, chance(8));
+impl Kernel for Shuttle {
+    fn number() -> usize {
+        me()
+    }
+
+    fn sleepers<R>(work: impl FnOnce(&mut Sleepers) -> R) -> R {
+        with(|run| work(&mut run.pi))
+    }
+
+    fn refuses() -> bool {
+        chance(8)
+    }
+
+    fn granted(thread: usize) -> &'static Word<AtomicU32> {
+        tables().granted(thread)
+    }
+}
+
+impl PiPlatform for Shuttle {
+    fn thread_id() -> u32 {
+        pi::id(Self::number())
+    }
+
+    fn lock_pi(word: &Word<AtomicU32>, until: Option<Deadline>) -> Result<(), PiError> {
+        pi::lock::<Self>(word, until)
+    }
+
+    fn unlock_pi(word: &Word<AtomicU32>) {
+        pi::unlock::<Self>(word);
+    }
+
+    fn was_before_fork(_id: u32) -> bool {
+        false
+    }
+}
 
 impl FamilyPlatform for Shuttle {
     fn family_tables() -> overlock_family::tables::Tables<Self> {

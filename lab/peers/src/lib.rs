@@ -1,5 +1,5 @@
-//! Locks of others, written once over [`Platform`](overlock_core::Platform) from their published
-//! descriptions: models, which are simulated beside our locks.
+//! Locks of others, written once over [`FutexPlatform`](overlock_core::FutexPlatform) from their
+//! published descriptions: models, which are simulated beside our locks.
 //!
 //! They are for comparison, not for programs: `docs/evidence/peers.md` says what each leaves out.
 //! There is no code of the originals here.

@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, backoff_sleep};
 use overlock_core::raw::{CreateError, RawLock};
 
 use bucket::{Bucket, Rounds, WAITS};
@@ -100,7 +100,7 @@ impl<P: FutexPlatform> ParkingLot<P> {
     /// the caller.
     fn park(&self) -> bool {
         let Some(guard) = NodeGuard::<P>::new() else {
-            overlock_core::platform::backoff_sleep::<P>(BACKOFF_NS);
+            backoff_sleep::<P>(BACKOFF_NS);
             return false;
         };
         let joined = self.queue.guarded(|| {

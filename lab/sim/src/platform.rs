@@ -31,7 +31,7 @@ impl Atomics for Sim {
 }
 
 /// Set in the address at which a [`WakeClass::Target`] sleeps. Words are aligned to 4.
-const APART: usize = 1;
+const TARGET: usize = 1;
 
 impl Platform for Sim {
     fn wait_until<T, A>(
@@ -151,7 +151,7 @@ impl FutexPlatform for Sim {
     fn halt_as(class: WakeClass, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
         let address = match class {
             WakeClass::Waiter => word.address(),
-            WakeClass::Target => word.address() | APART,
+            WakeClass::Target => word.address() | TARGET,
         };
         engine::halt(address, until.map(time), || word.peek() == expected)
     }
@@ -160,7 +160,7 @@ impl FutexPlatform for Sim {
         match whom {
             Kick::One => engine::kick(word.addr()),
             Kick::All => engine::kick_all(word.addr()),
-            Kick::Target => engine::kick_all(word.addr() | APART),
+            Kick::Target => engine::kick_all(word.addr() | TARGET),
         }
     }
 

@@ -4,6 +4,7 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`registry`] | what can be tortured |
+//! | [`settings`], [`plan`] | what a run is asked to do, and what each thread is going to do |
 //! | `subject` | what is done with each kind of lock |
 //! | `canary` | the torn-write detector |
 //! | `watch`, [`proc`] | the watchdog, and what the kernel knows of a thread |

@@ -90,7 +90,7 @@ pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStat
         stat::say(&text);
     }
     tables.leave();
-    let words = args.program.iter();
+    let words = args.launch.program.iter();
     files.write(&Document {
         command: words
             .map(|word| word.to_string_lossy().into_owned())

@@ -155,12 +155,11 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Vec<Row> {
             });
         }
     }
-    let mutexes_count = table.header.mutexes_count.load(Relaxed) != 0;
     let pairs = table.entries.iter().zip(holders);
     let named = pairs.filter_map(|(entry, holders)| Some((entry, holders, names(entry, symbols)?)));
     let mut rows: Vec<Row> = named
         .filter(|(.., names)| !names.kind.0.is_event())
-        .map(|(entry, holders, names)| row(entry, holders, names, mutexes_count))
+        .map(|(entry, holders, names)| row(entry, holders, names))
         .collect();
     rows.sort_by_key(|row| {
         let Row {
@@ -207,7 +206,7 @@ fn names(entry: &Entry, symbols: &Symbols) -> Option<Names> {
     })
 }
 
-fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names, mutexes_count: bool) -> Row {
+fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names) -> Row {
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.wait_ns));
     let kind = names.kind.0;
     let acquisitions = entry.acquisitions.load(Relaxed);
@@ -215,9 +214,9 @@ fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names, mutexes_count: boo
     let gave_up = entry.gave_up.load(Relaxed);
     let known = acquisitions.saturating_sub(entry.lost_holds.load(Relaxed));
     let queued = contentions.saturating_sub(gave_up);
-    let unfair = kind.is_sampled().then(|| entry.unfair.load(Relaxed));
+    let counts = kind.is_sampled();
+    let unfair = counts.then(|| entry.unfair.load(Relaxed));
     let share = |unfair: u64| unfair as f64 / (unfair + queued) as f64;
-    let counts = kind.is_sampled() && (kind != overlock_shared::Kind::Mutex || mutexes_count);
     let passed = entry.passed.load(Relaxed);
     Row {
         lock: names.name,

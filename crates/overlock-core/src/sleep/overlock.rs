@@ -103,7 +103,8 @@
 //! 5. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff, unless another thread
 //!    has: while it spins beside a held lock, or as it sleeps.
 //!
-//! A newcomer that finds the lock handed off by a fair unlock sleeps apart until it is picked up.
+//! A newcomer that finds the lock handed off by a fair unlock sleeps apart, as a
+//! [`WakeClass::Target`], until it is picked up.
 //!
 //! # Why no wake-up is lost
 //!
@@ -229,7 +230,7 @@ const POLLS: u32 = 24;
 const POLL_NS: u64 = 150;
 /// Beside a spinner the distance is the age of the spin, and this at least.
 const BESIDE_NS: u64 = 400;
-/// The spin before a sleep, by [`Platform::ticks`].
+/// The spin before a sleep, by [`FutexPlatform::ticks`].
 const SPIN_NS: u64 = 5_000;
 /// The age of a wait at which a counted waiter requests a handoff.
 const HANDOFF_NS: u64 = 4_000_000;
@@ -291,7 +292,7 @@ impl<P: ConstPlatform> ConstLock for Overlock<P> {
 /// A waiter's own state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiter {
-    /// The start of its wait, by [`Platform::ticks`].
+    /// The start of its wait, by [`FutexPlatform::ticks`].
     since: u64,
     /// This thread is one of the word's sleepers.
     counted: bool,

@@ -8,6 +8,7 @@
 
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
+use overlock_core::platform::backoff_sleep;
 use rustix::thread::MembarrierCommand;
 
 use super::asymmetric::Asymmetric;
@@ -43,7 +44,7 @@ pub(super) fn register() {
 pub(super) fn heavy() {
     // Without extras, the thread that gave them up has passed the last barrier.
     if EXPEDITED.needs_barrier() && extras::ask(expedite_somehow) == Some(false) {
-        EXPEDITED.end(|| overlock_core::platform::backoff_sleep::<Linux>(ON_THE_WAY_NS));
+        EXPEDITED.end(|| backoff_sleep::<Linux>(ON_THE_WAY_NS));
     }
     fence(Ordering::SeqCst);
 }
@@ -58,7 +59,7 @@ fn expedite_somehow() -> bool {
 pub(super) fn give_up() {
     EXPEDITED.end(|| {
         if !expedite() {
-            overlock_core::platform::backoff_sleep::<Linux>(ON_THE_WAY_NS);
+            backoff_sleep::<Linux>(ON_THE_WAY_NS);
         }
     });
 }

@@ -9,6 +9,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::Platform;
+use overlock_core::links::backoff_sleep;
 
 use super::Linux;
 
@@ -19,11 +20,10 @@ struct Gate(AtomicU32);
 
 static GATE: Gate = Gate(AtomicU32::new(0));
 
-/// Timeout of the wait for the threads inside, and the sleep between two polls. Each of them is
-/// done as soon as it has a CPU. The exception is a thread whose signal handler restricts the
-/// process: it is not done before the handler returns.
+/// Timeout of the wait for the threads inside. Each of them is done as soon as it has a CPU. The
+/// exception is a thread whose signal handler restricts the process: it is not done before the
+/// handler returns.
 const TIMEOUT_NS: u64 = 1_000_000_000;
-const BACKOFF_SLEEP_NS: u64 = 50_000;
 
 impl Gate {
     fn ask<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
@@ -50,7 +50,7 @@ impl Gate {
         let until = Linux::now().plus_nanos(TIMEOUT_NS);
         // Acquire: pairs with the release at the end of `ask`.
         while self.0.load(Acquire) != ALONE && Linux::now() < until {
-            overlock_core::platform::backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
+            backoff_sleep::<Linux>();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The restartable release of the recommended mutex ([`Platform::release`]): a load and a store
-//! that no other thread can come between.
+//! The restartable release of the recommended mutex ([`FutexPlatform::release`]): a load and a
+//! store that no other thread can come between.
 //!
 //! A restartable sequence (rseq(2), in Linux since 4.18) is a stretch of code that a thread leaves
 //! for another address if it is interrupted within. The interruption is the loss of its CPU, a
@@ -59,7 +59,7 @@ mod sequence {
     use super::SEQUENCES;
     use overlock_core::platform::ByteLanes;
 
-    /// See [`Platform::release`](overlock_core::Platform::release).
+    /// See [`FutexPlatform::release`](overlock_core::FutexPlatform::release).
     #[inline(always)]
     pub(in super::super) fn release(word: &AtomicU32) -> bool {
         let place = SEQUENCES.place.load(Relaxed);
@@ -174,7 +174,8 @@ pub(super) fn restart() {
 /// The time from which a restart is [affordable](affordable).
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// See [`Platform::restart_is_affordable`](overlock_core::Platform::restart_is_affordable).
+/// See
+/// [`FutexPlatform::restart_is_affordable`](overlock_core::FutexPlatform::restart_is_affordable).
 #[inline]
 pub(super) fn affordable() -> bool {
     clock::ticks() > NEXT.load(Relaxed)

@@ -139,8 +139,6 @@ fn make() -> Option<*mut Table> {
     table.header.pid.store(pid(), Relaxed);
     table.header.size.store(size_of::<Table>() as u64, Relaxed);
     table.header.began_ns.store(clock::now(), Relaxed);
-    let count = config::get().mutex == config::Lock::Overlock;
-    table.header.mutexes_count.store(count.into(), Relaxed);
     modules::read(table);
     // Release: the reader that sees it (acquire) sees the above.
     table.header.magic.store(MAGIC, Release);

@@ -86,7 +86,7 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 /// Runs a program on glibc's locks and, with each of the settings, on ours: all must print the
-/// same. The settings run at a time: most programs wait for most of their time.
+/// same. The settings run at the same time: most programs wait for most of their time.
 pub fn same_with(source: &str, arguments: &[&Path], settings: &[&[(&str, &str)]]) {
     let program = compile(source, &[]);
     thread::scope(|scope| {

@@ -18,9 +18,13 @@ pub fn overlock_lab() -> Command {
     Command::cargo_bin("overlock-lab").unwrap()
 }
 
-/// The document of `overlock-lab bench` or `overlock-lab sim` is what its schema says.
-pub fn validate(document: &Value) {
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/schema/bench.schema.json");
-    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    jsonschema::validate(&schema, document).unwrap();
+/// A schema of the laboratory's.
+pub fn schema(file: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The document is what the schema says.
+pub fn validate(file: &str, document: &Value) {
+    jsonschema::validate(&schema(file), document).unwrap();
 }

@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
-use overlock_core::platform::Kick;
+use overlock_core::platform::{Kick, backoff_sleep};
 use overlock_core::{Cpu, FutexPlatform, Instant, Platform};
 use overlock_guest::interrupts::Off;
 use overlock_guest::options::{Options, Workload};
@@ -123,7 +123,7 @@ pub fn run(options: &Options<'_>) -> ! {
         if Guest::now() > end {
             fail(format_args!("only {} vCPUs start", vcpu::count()));
         }
-        overlock_core::platform::backoff_sleep::<Guest>(STEP_NS);
+        backoff_sleep::<Guest>(STEP_NS);
     }
     let begin = Guest::now();
     say!(
@@ -256,7 +256,7 @@ fn watch(
         }
         let step = now.plus_nanos(STEP_NS);
         let nanos = until.map_or(step, |until| until.min(step)).nanos_since(now);
-        overlock_core::platform::backoff_sleep::<Guest>(nanos);
+        backoff_sleep::<Guest>(nanos);
     }
 }
 
@@ -292,7 +292,7 @@ fn report_hang(entry: &Entry, workers: usize) -> ! {
         state.interrupted_at.store(0, Relaxed);
     }
     (1..=workers).for_each(backend::call);
-    overlock_core::platform::backoff_sleep::<Guest>(ANSWER_NS);
+    backoff_sleep::<Guest>(ANSWER_NS);
     for ((found, state), vcpu) in all.iter().zip(states).zip(1..) {
         say!(
             "{{\"hang\":\"{}\",\"vcpu\":{vcpu},\"phase\":\"{:?}\",\"operations\":{},\

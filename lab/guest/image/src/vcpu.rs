@@ -38,7 +38,7 @@ pub const MAX_VCPUS: usize = 64;
 pub struct Vcpu {
     /// At offset 0 of GS: [`index`] reads it.
     index: AtomicUsize,
-    /// The address of the word that the vCPU halts on, with [`APART`] for such a sleeper.
+    /// The address of the word that the vCPU halts on, with [`TARGET`] for a `WakeClass::Target`.
     halted_on: Publication,
     halts: AtomicU64,
     kicks: AtomicU64,
@@ -51,7 +51,7 @@ pub struct Vcpu {
 
 /// The bit of a publication that tells a [`WakeClass::Target`] from a waiter. Words are aligned to
 /// 4.
-const APART: usize = 1;
+const TARGET: usize = 1;
 
 /// The states of all vCPUs, for boot code that points GS there.
 pub static STATES: [Vcpu; MAX_VCPUS] = [const { Vcpu::new() }; MAX_VCPUS];
@@ -93,7 +93,7 @@ impl Vcpu {
 
     /// The address of the word that it halts on, or 0. A snapshot.
     pub fn halted_on(&self) -> usize {
-        self.halted_on.name() & !APART
+        self.halted_on.name() & !TARGET
     }
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn halt(
 fn name(class: WakeClass, address: usize) -> usize {
     match class {
         WakeClass::Waiter => address,
-        WakeClass::Target => address | APART,
+        WakeClass::Target => address | TARGET,
     }
 }
 

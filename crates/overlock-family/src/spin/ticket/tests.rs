@@ -134,13 +134,15 @@ fn contended_means_that_a_thread_waits() {
 #[test]
 fn try_lock_compares_both_halves_of_the_word() {
     let seen = join(7, 7);
-    for now in [join(7, 8), join(6, 7)] {
+    for changed in [join(7, 8), join(6, 7)] {
         let lock: &'static Ticket<Watch> = Box::leak(Box::new(Ticket::at_number(7)));
         assert_eq!(lock.tickets.load(Relaxed), seen);
         watch(lock);
-        watch::before(Access::Exchange, move || lock.tickets.store(now, Relaxed));
+        watch::before(Access::Exchange, move || {
+            lock.tickets.store(changed, Relaxed)
+        });
         assert!(lock.try_lock().is_none());
-        assert_eq!((lock.tickets.load(Relaxed), watch::left()), (now, 0));
+        assert_eq!((lock.tickets.load(Relaxed), watch::left()), (changed, 0));
     }
 }
 

@@ -183,8 +183,8 @@ pub fn rewind() {
     IN_SEQUENCE.set(0);
 }
 
-/// `Platform::release` as a restartable sequence of two steps, as Linux has it: the load of byte 0
-/// may read an old message, and the store takes away what came between. It is not done where
+/// `FutexPlatform::release` as a restartable sequence of two steps, as Linux has it: the load of
+/// byte 0 may read an old message, and the store takes away what came between. It is not done where
 /// somebody has [restarted](restart_releases) it meanwhile, or the kernel has, for no reason.
 #[track_caller]
 pub fn release(at: At) -> bool {
@@ -361,12 +361,12 @@ pub fn requeue(from: At, to: At) {
     });
 }
 
-/// `Platform::heavy_barrier`.
+/// `FutexPlatform::heavy_barrier`.
 pub fn heavy_barrier() {
     in_execution(|this| this.memory.heavy_barrier(this.current));
 }
 
-/// `Platform::light_barrier`.
+/// `FutexPlatform::light_barrier`.
 pub fn light_barrier() {
     in_execution(|this| this.memory.light_barrier(this.current));
 }

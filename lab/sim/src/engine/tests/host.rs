@@ -137,10 +137,10 @@ fn sleepers_are_kicked_in_their_order() {
 }
 
 #[test]
-fn sleepers_apart_are_not_kicked_with_the_others() {
+fn targets_are_not_kicked_with_the_waiters() {
     let word = Own::new();
     let body = |vcpu: usize| {
-        let sleeper = [WakeClass::Target, WakeClass::Waiter];
+        let classes = [WakeClass::Target, WakeClass::Waiter];
         if vcpu == 0 {
             at(Time::us(20));
             Sim::kick_at(&word.0, Kick::One);
@@ -148,7 +148,7 @@ fn sleepers_apart_are_not_kicked_with_the_others() {
             at(Time::us(60));
             Sim::kick_at(&word.0, Kick::Target);
         } else {
-            assert!(Sim::halt_as(sleeper[vcpu - 1], &word.0, 0, None));
+            assert!(Sim::halt_as(classes[vcpu - 1], &word.0, 0, None));
         }
         now()
     };
