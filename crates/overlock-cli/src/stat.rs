@@ -70,7 +70,7 @@ pub fn say(text: &str) {
 
 #[cfg(test)]
 pub mod tests {
-    use super::rows::{Kind, Times};
+    use super::rows::Times;
     use super::symbols::Place;
     use super::*;
 
@@ -98,7 +98,7 @@ pub mod tests {
         Row {
             lock: lock.to_owned(),
             object: lock.to_owned(),
-            kind: Kind(overlock_shared::Kind::Mutex),
+            kind: overlock_shared::ObjectKind::Mutex,
             init: None,
             site: place("section"),
             acquisitions: Some(1000),
@@ -124,7 +124,7 @@ pub mod tests {
             events: vec![Event {
                 name: "ready".to_owned(),
                 object: "ready".to_owned(),
-                kind: Kind(overlock_shared::Kind::Cond),
+                kind: overlock_shared::ObjectKind::Cond,
                 init: None,
                 site: place("idle"),
                 waits: 3,

@@ -80,7 +80,7 @@ pub(super) struct Init {
 
 const DEAD: u8 = u8::MAX;
 
-struct Node {
+struct Record {
     kind: AtomicU8,
     parent: AtomicU16,
     value: AtomicUsize,
@@ -88,9 +88,9 @@ struct Node {
 }
 
 // SAFETY: zero bytes are a valid value of each field.
-unsafe impl Zeroed for Node {}
+unsafe impl Zeroed for Record {}
 
-static TABLE: Mapped<[Node; NODES]> = Mapped::new();
+static TABLE: Mapped<[Record; NODES]> = Mapped::new();
 
 /// Twice the number of nodes, so that a search ends soon.
 static INDEX: [AtomicU16; 2 * NODES] = [const { AtomicU16::new(0) }; 2 * NODES];
@@ -100,7 +100,7 @@ static COUNT: AtomicU32 = AtomicU32::new(1);
 /// Number of those that are members.
 static MEMBERS: AtomicU32 = AtomicU32::new(0);
 
-impl Node {
+impl Record {
     fn set(&self, origin: Origin) {
         let (kind, parent, value, length) = match origin {
             Origin::Named(name) => (1, 0, name.as_ptr().expose_provenance(), name.len()),

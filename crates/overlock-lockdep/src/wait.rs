@@ -31,7 +31,7 @@ pub(super) struct Circle {
 }
 
 /// A thread of a cycle.
-pub(super) struct Waiter {
+pub(super) struct Blocked {
     pub(super) thread: &'static Thread,
     pub(super) wants: Held,
     pub(super) nanos: u64,
@@ -178,13 +178,13 @@ impl Circle {
         })
     }
 
-    pub(super) fn waiters(&self) -> impl Iterator<Item = Waiter> {
+    pub(super) fn waiters(&self) -> impl Iterator<Item = Blocked> {
         let all = thread::all();
         let now = Linux::now().as_nanos();
         let thread = move |place: usize| &all[usize::from(self.threads[place % self.length].0)];
         (0..self.length).filter_map(move |place| {
             let waiting = thread(place);
-            Some(Waiter {
+            Some(Blocked {
                 thread: waiting,
                 wants: waiting.waits_for()?.0,
                 nanos: now.saturating_sub(waiting.wait.since.load(Relaxed)),

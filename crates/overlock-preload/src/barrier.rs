@@ -35,7 +35,7 @@ use overlock_core::Platform;
 use overlock_core::links::backoff_sleep;
 use overlock_core::raw::RawFork;
 use overlock_core::sleep::Barrier;
-use overlock_shared::Kind;
+use overlock_shared::ObjectKind;
 
 use crate::site::{Site, with_site};
 use crate::{fork, order, real, stat};
@@ -138,7 +138,7 @@ unsafe extern "C" fn wait(barrier: *mut PthreadBarrier, site: Site) -> c_int {
     barrier.inside.fetch_sub(1, Release);
     // The last thread to arrive does not wait.
     if let Some(waits) = waits.filter(|_| !leads) {
-        waits.over(address, Kind::Barrier, site, false);
+        waits.over(address, ObjectKind::Barrier, site, false);
     }
     if leads { SERIAL_THREAD } else { 0 }
 }

@@ -26,7 +26,7 @@ use overlock::Linux;
 use overlock_core::Deadline;
 use overlock_core::raw::RawFork;
 use overlock_core::sleep::Condvar;
-use overlock_shared::Kind;
+use overlock_shared::ObjectKind;
 
 use crate::mutex::{Mutex, raw::Any};
 use crate::site::{Site, with_site};
@@ -112,7 +112,7 @@ impl Cond {
         let (acquired, notified) = unsafe { self.cond().wait_limited(any, 0, until, token) };
         if let Some(waits) = waits {
             let address = core::ptr::from_ref(self).addr();
-            waits.over(address, Kind::Cond, site, !notified);
+            waits.over(address, ObjectKind::Cond, site, !notified);
         }
         if notified {
             return acquired;

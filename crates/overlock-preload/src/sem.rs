@@ -59,7 +59,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use libc::{CLOCK_MONOTONIC, EINTR, EOVERFLOW, ETIMEDOUT, clockid_t, timespec};
 use overlock::Linux;
 use overlock_core::{Deadline, Platform};
-use overlock_shared::Kind;
+use overlock_shared::ObjectKind;
 
 use crate::site::Site;
 use crate::time::deadline;
@@ -171,7 +171,7 @@ impl Sem {
         let waits = stat::Event::begin();
         let result = self.wait_slowly(until);
         if let Some(waits) = waits {
-            waits.over(address, Kind::Sem, site, result != 0);
+            waits.over(address, ObjectKind::Sem, site, result != 0);
         }
         result
     }

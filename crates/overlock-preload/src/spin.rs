@@ -20,7 +20,7 @@ use libc::EBUSY;
 use overlock::Linux;
 use overlock_core::platform::backoff_sleep;
 use overlock_core::{Platform, Spin};
-use overlock_shared::Kind;
+use overlock_shared::ObjectKind;
 
 use crate::site::{Site, with_site};
 use crate::{real, stat};
@@ -79,7 +79,12 @@ fn take_slow(lock: &SpinLock, site: Site) {
         }
     }
     if let Some(waits) = waits {
-        waits.over(core::ptr::from_ref(lock).addr(), Kind::Spin, site, false);
+        waits.over(
+            core::ptr::from_ref(lock).addr(),
+            ObjectKind::Spin,
+            site,
+            false,
+        );
     }
 }
 

@@ -28,7 +28,7 @@ mod table;
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use overlock_shared::{Entry, Kind, MANY, Place, SAMPLE, SPARSE, place};
+use overlock_shared::{Entry, MANY, ObjectKind, Place, SAMPLE, SPARSE, place};
 
 use crate::config;
 use crate::site::Site;
@@ -40,7 +40,7 @@ pub(crate) use table::{after_fork, make_table, start, use_no_files};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Where {
     pub(crate) object: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
     pub(crate) site: Site,
 }
 
@@ -149,7 +149,7 @@ impl Event {
 
     /// Ends it; `gave_up` if nothing happened. The object at `address` may have been freed.
     #[cold]
-    pub(crate) fn over(self, address: usize, kind: Kind, site: Site, gave_up: bool) {
+    pub(crate) fn over(self, address: usize, kind: ObjectKind, site: Site, gave_up: bool) {
         let at = Where {
             object: address,
             kind,

@@ -55,7 +55,7 @@ pub const FAILED: &str = "overlock-stat-failed.";
 /// The kind of object of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
-pub enum Kind {
+pub enum ObjectKind {
     /// A `pthread_mutex_t`.
     Mutex = 1,
     /// A `pthread_rwlock_t`, acquired by a reader.
@@ -71,39 +71,45 @@ pub enum Kind {
     Barrier = 7,
 }
 
-impl Kind {
+impl ObjectKind {
     /// All kinds.
-    pub const ALL: [Kind; 7] = [
-        Kind::Mutex,
-        Kind::Read,
-        Kind::Write,
-        Kind::Spin,
-        Kind::Cond,
-        Kind::Sem,
-        Kind::Barrier,
+    pub const ALL: [ObjectKind; 7] = [
+        ObjectKind::Mutex,
+        ObjectKind::Read,
+        ObjectKind::Write,
+        ObjectKind::Spin,
+        ObjectKind::Cond,
+        ObjectKind::Sem,
+        ObjectKind::Barrier,
     ];
 
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Mutex => "mutex",
-            Kind::Read => "read",
-            Kind::Write => "write",
-            Kind::Spin => "spin",
-            Kind::Cond => "cond",
-            Kind::Sem => "sem",
-            Kind::Barrier => "barrier",
+            ObjectKind::Mutex => "mutex",
+            ObjectKind::Read => "read",
+            ObjectKind::Write => "write",
+            ObjectKind::Spin => "spin",
+            ObjectKind::Cond => "cond",
+            ObjectKind::Sem => "sem",
+            ObjectKind::Barrier => "barrier",
         }
     }
 
     /// Whether its waiters wait for an event, and not for another thread to leave a critical
     /// section, which would be contention.
     pub const fn is_event(self) -> bool {
-        matches!(self, Kind::Cond | Kind::Sem | Kind::Barrier)
+        matches!(
+            self,
+            ObjectKind::Cond | ObjectKind::Sem | ObjectKind::Barrier
+        )
     }
 
     /// Whether acquisitions without a wait are counted, too.
     pub const fn is_sampled(self) -> bool {
-        matches!(self, Kind::Mutex | Kind::Read | Kind::Write)
+        matches!(
+            self,
+            ObjectKind::Mutex | ObjectKind::Read | ObjectKind::Write
+        )
     }
 
     /// Returns the kind with this number, as stored in an entry; `None` if there is none.
@@ -179,7 +185,7 @@ pub struct Entry {
     /// 1 once the four fields can be read.
     pub ready: AtomicU32,
     /// Acquisitions, those without a wait scaled from samples; 0 for kinds that are not
-    /// [sampled](Kind::is_sampled).
+    /// [sampled](ObjectKind::is_sampled).
     pub acquisitions: AtomicU64,
     /// Waits: acquisitions that found the lock not free.
     pub contentions: AtomicU64,

@@ -35,7 +35,7 @@
 //! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often enough for
 //! a trial; see [below](#coming-from-parking_lot). Three generic types serve every raw lock:
 //! [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are in [`sleep`],
-//! [`rw`], and, with the feature `family`, [`spin`], which has the kernel's spinlocks. Crates
+//! [`rw`], and, with the feature `family`, `spin`, which has the kernel's spinlocks. Crates
 //! [`overlock_core`] and `overlock_family` have them for any platform; here the platform is
 //! [`Linux`].
 //!
@@ -50,11 +50,11 @@
 //!
 //! - A raw lock has its own token type, which [`force_unlock`](lock::Lock::force_unlock) and its
 //!   kind take. `lock_api` is not part of these types: a function that asks for a `lock_api::Mutex`
-//!   gets one over a lock of [`spin`].
+//!   gets one over a lock of `spin`.
 //! - Guards of `Arc`s and serde's traits (feature `serde`) exist. Guards are never `Send`.
 //! - Missing are `ReentrantMutex`, `RecursiveRwLock` (0.12's `read_recursive`), `FairMutex`,
 //!   `RawCondvar`, and the features `deadlock_detection`, `owning_ref` and `send_guard`. For strict
-//!   FIFO order take [`lock::Lock`] over [`spin::Ticket`] or [`spin::Mcs`], which collapse under
+//!   FIFO order take [`lock::Lock`] over `spin::Ticket` or `spin::Mcs`, which collapse under
 //!   overcommit.
 //! - Additions are [`lock_cancellable`](lock::Lock::lock_cancellable),
 //!   [`is_contended`](lock::Lock::is_contended), [`into_token`](guard::Guard::into_token),
@@ -68,7 +68,7 @@
 //! - `lock_api` (default): the `Raw*` traits of lock_api 0.5 for the raw locks.
 //! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their
 //!   data.
-//! - `family`: the kernel's lock family for Linux threads, as raw locks in [`spin`], [`sleep`] and
+//! - `family`: the kernel's lock family for Linux threads, as raw locks in `spin`, [`sleep`] and
 //!   [`rw`].
 //! - `stat`: counters and latency histograms ([`stat`]).
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.

@@ -11,7 +11,7 @@
 //! | [`RawCancelLock`] | `lock_cancellable` |
 //! | [`ConstLock`] | `new` in constants, `From`, `Default` |
 //!
-//! So any lock of [`spin`](crate::spin) can protect data:
+//! So any lock of `spin` (feature `family`) can protect data:
 //!
 //! ```
 //! use overlock::lock::Lock;

@@ -60,7 +60,7 @@ pub type Mutex<T> = Lock<RawMutex, T>;
 /// spins first, and costs no more without contention. A lock whose waiters only spin hangs when its
 /// holder loses its CPU, so a type of its own could promise nothing more. As one type, a
 /// `&SpinLock<T>` goes wherever a `&Mutex<T>` does, a [`Condvar`](crate::Condvar) included. Module
-/// [`spin`](crate::spin) has locks that only spin.
+/// `spin` (feature `family`) has locks that only spin.
 ///
 /// ```
 /// use overlock::SpinLock;

@@ -20,7 +20,7 @@
 //! [`Overlock`] is the one inside [`Mutex`](crate::Mutex), and the one to take where nothing speaks
 //! for another. A signal handler may try it; none of the others is for handlers.
 //!
-//! [`KernelMutex`] is [`overlock_family::sleep::KernelMutex`], after the kernel's `struct mutex`. It
+//! `KernelMutex` is `overlock_family::sleep::KernelMutex`, after the kernel's `struct mutex`. It
 //! and its variants need the feature `family`.
 
 pub use overlock_core::Instant;

@@ -18,7 +18,7 @@ pub mod run;
 pub mod shape;
 pub mod summary;
 
-use crate::registry::{Entry, Family, Kind, NoSuchLock, select};
+use crate::registry::{Entry, Family, NoSuchLock, Origin, select};
 
 /// Which locks a grid measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn contestants(family: Family, choice: &Choice) -> Vec<&'static Entry> {
     let judged = locks
         .iter()
         .position(|entry| entry.name == family.ours())
-        .or_else(|| locks.iter().position(|entry| entry.kind == Kind::Ours));
+        .or_else(|| locks.iter().position(|entry| entry.origin == Origin::Ours));
     let judged = match judged {
         Some(index) => locks.remove(index),
         None => select(family, [family.ours()]).expect("a test looks for it")[0],

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::guest;
 use crate::plan::{Plan, Step};
 use crate::probe::{Pass, Roles, Waits};
-use crate::registry::{Entry, Kind, Listed};
+use crate::registry::{Entry, Listed, Origin};
 use crate::stats::median;
 use crate::workload::{Sample, Sections, Workload};
 use crate::world::Workers;
@@ -138,7 +138,7 @@ pub fn run<W: Listed>(
             roles: None,
             reports: Vec::new(),
             guests: Vec::new(),
-            counters: (plan.stat && entry.kind == Kind::Ours).then(Counters::default),
+            counters: (plan.stat && entry.origin == Origin::Ours).then(Counters::default),
         });
         let counters = cell.counters.as_mut().filter(|_| pass == Pass::Throughput);
         if counters.is_some() {

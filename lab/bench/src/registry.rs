@@ -37,8 +37,8 @@ pub fn add(entries: Vec<fn() -> Entry>) {
 
 /// The entry of a lock of mutual exclusion that is written once over
 /// [`Platform`](overlock_core::Platform), for [`add`](crate::registry::add): it runs on this
-/// machine and on simulated ones. The first word is its [`Kind`](crate::registry::Kind), the second
-/// the type without its platform.
+/// machine and on simulated ones. The first word is its [`Origin`](crate::registry::Origin), the
+/// second the type without its platform.
 ///
 /// ```
 /// use overlock_family::spin::Ticket;
@@ -48,12 +48,12 @@ pub fn add(entries: Vec<fn() -> Entry>) {
 /// ```
 #[macro_export]
 macro_rules! entry {
-    ($kind:ident, $($lock:ident)::+) => {
+    ($origin:ident, $($lock:ident)::+) => {
         || {
             $crate::registry::Entry::exclusive::<
                 $($lock)::+<$crate::world::native::Platform>,
                 $($lock)::+<$crate::world::sim::Platform>,
-            >($crate::registry::Kind::$kind)
+            >($crate::registry::Origin::$origin)
         }
     };
 }
@@ -160,7 +160,7 @@ impl Family {
 
 /// The origin of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Origin {
     /// One of this project's.
     Ours,
     /// One that people use today.
@@ -173,8 +173,8 @@ pub enum Kind {
     Limit,
 }
 
-impl Kind {
-    /// The name for people of a lock of this kind: nobody should take the limit for a lock.
+impl Origin {
+    /// The name for people of a lock of this origin: nobody should take the limit for a lock.
     pub fn title(self, name: &'static str) -> &'static str {
         match self {
             Self::Limit => "(no lock)",
@@ -191,7 +191,7 @@ pub struct Entry {
     /// Other names for it.
     pub aliases: &'static [&'static str],
     /// Its origin.
-    pub kind: Kind,
+    pub origin: Origin,
     /// Whether a run that names no locks takes it.
     pub default: bool,
     /// One line on what it is.
@@ -259,7 +259,7 @@ const fn limit(
     Entry {
         name: "none",
         aliases: &[],
-        kind: Kind::Limit,
+        origin: Origin::Limit,
         default: false,
         about: "no lock at all: the limit",
         most_threads: None,
@@ -278,9 +278,9 @@ pub fn describe<W: Listed>() -> String {
     for family in Family::ALL.into_iter().filter(listed) {
         let workloads = family.workloads().join(", ");
         let _ = writeln!(text, "{}, for {workloads}:", family.title());
-        for (kind, title) in GROUPS_OF_A_KIND {
+        for (origin, title) in GROUPS_OF_AN_ORIGIN {
             let locks = family.locks().iter();
-            let mut locks = locks.filter(|entry| entry.kind == kind && runs_in::<W>(entry));
+            let mut locks = locks.filter(|entry| entry.origin == origin && runs_in::<W>(entry));
             if let Some(first) = locks.next() {
                 let _ = writeln!(text, "  {title}");
                 for entry in std::iter::once(first).chain(locks) {
@@ -294,11 +294,11 @@ pub fn describe<W: Listed>() -> String {
 }
 
 /// The kinds that the lists show, with the word for all locks of each.
-const GROUPS_OF_A_KIND: [(Kind, &str); 4] = [
-    (Kind::Ours, "ours"),
-    (Kind::Peer, "peers"),
-    (Kind::Model, "models"),
-    (Kind::Added, "added"),
+const GROUPS_OF_AN_ORIGIN: [(Origin, &str); 4] = [
+    (Origin::Ours, "ours"),
+    (Origin::Peer, "peers"),
+    (Origin::Model, "models"),
+    (Origin::Added, "added"),
 ];
 
 /// Whether the lock runs in that world.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use overlock_bench::workload::Workload;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
-use overlock_sim::spec::{self, Key, Kind, Spec};
+use overlock_sim::spec::{self, Domain, Key, Spec};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -140,21 +140,21 @@ fn schema<T: Spec>(also: &str) -> Value {
     );
     for key in T::keys() {
         let description = match key.kind {
-            Kind::Time(..) => format!("{}: {}.", key.about, key.kind),
+            Domain::Time(..) => format!("{}: {}.", key.about, key.kind),
             _ => format!("{}.", key.about),
         };
         let mut value = match key.kind {
-            Kind::Time(..) => {
+            Domain::Time(..) => {
                 json!({"type": "string", "pattern": "^[0-9]+([.][0-9]+)? ?(ps|ns|us|ms|s)$"})
             }
-            Kind::Count(least, most) => {
+            Domain::Count(least, most) => {
                 json!({"type": "integer", "minimum": least, "maximum": most})
             }
-            Kind::Share(least, most) => {
+            Domain::Share(least, most) => {
                 json!({"type": "number", "minimum": least, "maximum": most})
             }
-            Kind::Flag => json!({"type": "boolean"}),
-            Kind::Word(words) => json!({"enum": words}),
+            Domain::Flag => json!({"type": "boolean"}),
+            Domain::Word(words) => json!({"enum": words}),
         };
         value["description"] = description.into();
         properties.insert(key.name.into(), value);

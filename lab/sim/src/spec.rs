@@ -14,7 +14,7 @@ mod tests;
 use std::fmt;
 
 pub use file::is_file;
-pub use key::{Field, Key, Kind, Value};
+pub use key::{Domain, Field, Key, Value};
 pub use print::toml;
 pub use scale::{constants, scaled};
 
@@ -196,7 +196,7 @@ impl Changes {
     fn add<T: Spec>(
         &mut self,
         name: &str,
-        parse: impl FnOnce(&Kind) -> Option<Value>,
+        parse: impl FnOnce(&Domain) -> Option<Value>,
         shown: &str,
     ) -> Result<(), String> {
         let twice = || Err(format!("{name} is there twice"));
@@ -212,7 +212,7 @@ impl Changes {
         };
         let kind = &T::keys()[index].kind;
         let value = parse(kind).ok_or_else(|| match kind {
-            Kind::Time(..) if kind.parse(shown, true).is_some() => {
+            Domain::Time(..) if kind.parse(shown, true).is_some() => {
                 format!("{name} needs a unit, as in \"{shown}ns\"")
             }
             _ if shown.is_empty() => format!("{name} must be {kind}"),

@@ -16,7 +16,7 @@ use crate::registry::Entry;
 use crate::settings::Settings;
 use crate::signal;
 use crate::subject::Subject;
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker::Worker;
 use crate::worker_state::{Op, WorkerState};
 
@@ -255,7 +255,7 @@ fn panicked(worker: &Worker, panic: &(dyn Any + Send)) -> Violation {
     let doing = worker.state().doing();
     let (index, lock) = (worker.index(), doing.lock);
     Violation::new(
-        Kind::Panic,
+        ViolationKind::Panic,
         format!(
             "panics: thread {index} {} of lock {lock}: {text}",
             doing.op.describe()

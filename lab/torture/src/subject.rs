@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use crate::canary::Canary;
 use crate::job::Command;
 use crate::plan::Step;
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker::Worker;
 use crate::worker_state::Handled;
 
@@ -73,7 +73,7 @@ pub trait Subject: Debug + Send + Sync {
             // A lock that no thread uses must not seem used.
             if self.is_used(lock) {
                 let message = format!("nobody uses lock {lock}: {}", self.state(lock));
-                return Err(Violation::new(Kind::State, message));
+                return Err(Violation::new(ViolationKind::State, message));
             }
             counts(lock, canary, written(lock))?;
         }
@@ -106,7 +106,7 @@ fn counts(lock: usize, canary: &Canary, written: u64) -> Result<(), Violation> {
         Ok(())
     } else {
         Err(Violation::new(
-            Kind::Count,
+            ViolationKind::Count,
             format!("does not exclude: {written} writes left {found} in the canary of lock {lock}"),
         ))
     }

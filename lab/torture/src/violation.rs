@@ -8,7 +8,7 @@ use crate::canary::Torn;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ViolationKind {
     /// Two were inside that should not have been.
     Exclusion,
     /// The count of writes is not what the canary holds.
@@ -28,7 +28,7 @@ pub enum Kind {
 /// An error of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    pub kind: Kind,
+    pub kind: ViolationKind,
     pub message: String,
     /// The threads' operations at that time, a line each.
     pub details: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Violation {
 
 impl Violation {
     /// A violation that needs one line.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: ViolationKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -47,7 +47,7 @@ impl Violation {
     /// `who` has found `torn` under lock `lock`.
     pub fn torn(who: &str, lock: usize, torn: Torn) -> Self {
         Self::new(
-            Kind::Exclusion,
+            ViolationKind::Exclusion,
             format!("does not exclude: {who} found, under lock {lock}, that {torn}"),
         )
     }

@@ -26,7 +26,7 @@ use overlock_core::Platform;
 
 use crate::job::Job;
 use crate::proc::{self, Ran};
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker_state::{Doing, Op, WorkerState};
 #[cfg(doc)]
 use overlock_core::facts::Bound;
@@ -115,7 +115,7 @@ impl Watch {
         workers.into_iter().find_map(|(index, state)| {
             let lock = state.handled.torn.get().checked_sub(1)?;
             Some(Violation::new(
-                Kind::Exclusion,
+                ViolationKind::Exclusion,
                 format!("does not exclude: a signal handler on thread {index} got lock {lock} and found somebody inside"),
             ))
         })
@@ -147,7 +147,10 @@ impl Watch {
         let ends = self.job.entry.facts.bound.ends();
         if suspect.age > limit && (!others_pass || ends || !doing.op.is_wait()) {
             let bypassed = (others_pass && doing.op.is_wait()).then_some(());
-            return Some(self.report(index, bypassed.map_or(Kind::Hang, |()| Kind::Starvation)));
+            return Some(self.report(
+                index,
+                bypassed.map_or(ViolationKind::Hang, |()| ViolationKind::Starvation),
+            ));
         }
         if doing.op.is_wait() && bound.is_some_and(|bound| suspect.age > bound + TICK) {
             let ran = proc::ran(state.thread())?;
@@ -161,11 +164,11 @@ impl Watch {
     }
 
     /// Several threads stand still, one of them for too long.
-    fn report(&self, index: usize, kind: Kind) -> Violation {
+    fn report(&self, index: usize, kind: ViolationKind) -> Violation {
         let state = &self.job.workers[index];
         let doing = state.doing();
         let (age, what) = (seconds(self.suspects[index].age), doing.op.describe());
-        let verb = if kind == Kind::Hang {
+        let verb = if kind == ViolationKind::Hang {
             "hangs"
         } else {
             "starves"
@@ -183,7 +186,7 @@ impl Watch {
         let doing = self.job.workers[index].doing();
         let age = seconds(self.suspects[index].age);
         self.with_details(Violation::new(
-            Kind::Starvation,
+            ViolationKind::Starvation,
             format!(
                 "starves: thread {index} {} of lock {} since {age} s, and was bypassed {bypassed} times after its bound \
                  ({}) though it ran",

@@ -13,7 +13,7 @@ use overlock_core::Platform;
 use crate::canary::{Canary, Torn, WORDS};
 use crate::job::{Command, Job};
 use crate::plan::{How, Pause, Side};
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker_state::{Doing, Op, WorkerState};
 
 /// One of the threads that torture a lock, while it lives.
@@ -252,7 +252,7 @@ impl Worker {
         } else {
             let (index, what) = (self.index, op.describe());
             self.fail(Violation::new(
-                Kind::GaveUp,
+                ViolationKind::GaveUp,
                 format!("gives up for no reason: thread {index} {what} and came back without it"),
             ));
         }
@@ -268,7 +268,7 @@ impl Worker {
         if early > 0 {
             let (index, what) = (self.index, op.describe());
             self.fail(Violation::new(
-                Kind::GaveUp,
+                ViolationKind::GaveUp,
                 format!("gives up early: thread {index} {what} and came back {early} ns before its deadline"),
             ));
         }

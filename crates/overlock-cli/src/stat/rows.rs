@@ -5,19 +5,13 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_shared::{Entry, Path, Table};
-use serde::Serialize;
+use overlock_shared::{Entry, ObjectKind, Path, Table};
+use serde::{Serialize, Serializer};
 
 use super::symbols::{Module, Place, Symbols};
 
-/// The sort of acquisition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind(pub overlock_shared::Kind);
-
-impl Serialize for Kind {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.name())
-    }
+fn name<S: Serializer>(kind: &ObjectKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.name())
 }
 
 /// Times of one sort.
@@ -61,7 +55,8 @@ pub struct Row {
     /// Its address.
     pub object: String,
     /// Its kind.
-    pub kind: Kind,
+    #[serde(serialize_with = "name")]
+    pub kind: ObjectKind,
     /// The place of its initialisation, if by a call.
     pub init: Option<Place>,
     /// The call site of the acquisitions.
@@ -100,7 +95,8 @@ pub struct Event {
     /// Its address.
     pub object: String,
     /// Its kind.
-    pub kind: Kind,
+    #[serde(serialize_with = "name")]
+    pub kind: ObjectKind,
     /// The place of its initialisation, if by a call.
     pub init: Option<Place>,
     /// The call site of the waits.
@@ -117,7 +113,7 @@ pub struct Event {
 struct Names {
     name: String,
     object: String,
-    kind: Kind,
+    kind: ObjectKind,
     init: Option<Place>,
     site: Place,
 }
@@ -158,7 +154,7 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Vec<Row> {
     let pairs = table.entries.iter().zip(holders);
     let named = pairs.filter_map(|(entry, holders)| Some((entry, holders, names(entry, symbols)?)));
     let mut rows: Vec<Row> = named
-        .filter(|(.., names)| !names.kind.0.is_event())
+        .filter(|(.., names)| !names.kind.is_event())
         .map(|(entry, holders, names)| row(entry, holders, names))
         .collect();
     rows.sort_by_key(|row| {
@@ -178,7 +174,7 @@ pub fn events(table: &Table, symbols: &Symbols) -> Vec<Event> {
     let named = table.entries.iter();
     let named = named.filter_map(|entry| Some((entry, names(entry, symbols)?)));
     let mut events: Vec<Event> = named
-        .filter(|(_, names)| names.kind.0.is_event())
+        .filter(|(_, names)| names.kind.is_event())
         .map(|(entry, names)| event(entry, names))
         .collect();
     events.sort_by_key(|event| std::cmp::Reverse((event.wait.total_ns, event.waits)));
@@ -191,7 +187,7 @@ fn names(entry: &Entry, symbols: &Symbols) -> Option<Names> {
     if entry.ready.load(Acquire) == 0 {
         return None;
     }
-    let kind = overlock_shared::Kind::of(entry.kind.load(Relaxed))?;
+    let kind = ObjectKind::of(entry.kind.load(Relaxed))?;
     let object = entry.object.load(Relaxed);
     let init = Some(entry.init.load(Relaxed)).filter(|&init| init != 0);
     let init = init.map(|init| symbols.call(init));
@@ -200,7 +196,7 @@ fn names(entry: &Entry, symbols: &Symbols) -> Option<Names> {
     Some(Names {
         name: name.unwrap_or_else(|| format!("{object:#x}")),
         object: format!("{object:#x}"),
-        kind: Kind(kind),
+        kind,
         init,
         site: symbols.call(entry.site.load(Relaxed)),
     })
@@ -208,7 +204,7 @@ fn names(entry: &Entry, symbols: &Symbols) -> Option<Names> {
 
 fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names) -> Row {
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.wait_ns));
-    let kind = names.kind.0;
+    let kind = names.kind;
     let acquisitions = entry.acquisitions.load(Relaxed);
     let contentions = entry.contentions.load(Relaxed);
     let gave_up = entry.gave_up.load(Relaxed);

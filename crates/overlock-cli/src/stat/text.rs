@@ -23,7 +23,7 @@ const MOST_LETTERS: usize = 44;
 /// The columns behind the lock's name.
 const WAITS: &[Column<Row>] = &[
     Column("acquired at", |row| short(&row.site.to_string())),
-    Column("kind", |row| row.kind.0.name().to_owned()),
+    Column("kind", |row| row.kind.name().to_owned()),
     Column("acquired", |row| {
         optional(row.acquisitions, |acquired| count(acquired as f64))
     }),
@@ -62,7 +62,7 @@ const HOLDS: &[Column<Row>] = &[
 /// The columns behind the event's name.
 const EVENTS: &[Column<Event>] = &[
     Column("waits at", |event| short(&event.site.to_string())),
-    Column("kind", |event| event.kind.0.name().to_owned()),
+    Column("kind", |event| event.kind.name().to_owned()),
     Column("waits", |event| count(event.waits as f64)),
     Column("gave up", |event| {
         some(event.gave_up, |waits| count(waits as f64))

@@ -36,7 +36,7 @@ impl Line {
         let init = row.init.as_ref().map_or("", |init| &init.address);
         let site = format!("{} {init}", row.site.address);
         Self {
-            key: (row.object, row.kind.0.name(), site),
+            key: (row.object, row.kind.name(), site),
             is_event: false,
             name: row.lock,
             site: row.site.to_string(),
@@ -55,7 +55,7 @@ impl Line {
         let init = event.init.as_ref().map_or("", |init| &init.address);
         let site = format!("{} {init}", event.site.address);
         Self {
-            key: (event.object, event.kind.0.name(), site),
+            key: (event.object, event.kind.name(), site),
             is_event: true,
             name: event.name,
             site: event.site.to_string(),

@@ -7,7 +7,7 @@ use super::super::edge;
 use super::super::graph::Path;
 use super::super::out::{Escaped, Out};
 use super::super::thread::{Held, Thread};
-use super::super::wait::Waiter;
+use super::super::wait::Blocked;
 use super::Finding;
 
 pub(super) fn write(out: &mut Out, me: &Thread, finding: &Finding<'_>, name: &str) -> fmt::Result {
@@ -51,7 +51,7 @@ pub(super) fn write(out: &mut Out, me: &Thread, finding: &Finding<'_>, name: &st
         Finding::Deadlock(circle) => {
             out.write_str(",\"threads\":[")?;
             for (index, waiter) in circle.waiters().enumerate() {
-                let Waiter {
+                let Blocked {
                     thread,
                     wants,
                     nanos,

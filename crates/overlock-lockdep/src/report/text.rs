@@ -7,7 +7,7 @@ use super::super::graph::{Edge, Path};
 use super::super::out::{Out, width};
 use super::super::thread::{Held, Thread};
 use super::super::trace::Trace;
-use super::super::wait::{Circle, Waiter};
+use super::super::wait::{Blocked, Circle};
 use super::super::{edge, signal};
 use super::{Finding, Task};
 
@@ -291,7 +291,7 @@ fn columns(out: &mut Out, steps: &[(usize, &str, &dyn Display)]) -> fmt::Result 
 }
 
 fn deadlock(out: &mut Out, circle: &Circle, trace: &Trace) -> fmt::Result {
-    for Waiter {
+    for Blocked {
         thread,
         wants,
         nanos,

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::raw::RawLock;
-use overlock_shared::Kind;
+use overlock_shared::ObjectKind;
 
 use super::functions::lock_generally;
 use super::{Mutex, NORMAL, Wait};
@@ -38,7 +38,7 @@ impl Mutex {
     fn at(&self, site: Site) -> Where {
         Where {
             object: core::ptr::from_ref(self).addr(),
-            kind: Kind::Mutex,
+            kind: ObjectKind::Mutex,
             site,
         }
     }

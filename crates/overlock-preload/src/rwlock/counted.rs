@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Deadline;
 use overlock_core::raw::RawRwLock;
-use overlock_shared::Kind;
+use overlock_shared::ObjectKind;
 
 use super::functions::{rdlock_generally, wrlock_generally};
 use super::{Passing, RwLock};
@@ -55,7 +55,7 @@ pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
 }
 
 impl RwLock {
-    fn at(&self, kind: Kind, site: Site) -> Where {
+    fn at(&self, kind: ObjectKind, site: Site) -> Where {
         Where {
             object: self.address(),
             kind,
@@ -97,7 +97,7 @@ impl RwLock {
         let error = self.try_take_share(passing);
         if error == 0 {
             self.note_reader(site);
-            let at = self.at(Kind::Read, site);
+            let at = self.at(ObjectKind::Read, site);
             let call = thread::begin_call();
             if is_waited_for {
                 stat::unfair(at, call);
@@ -113,7 +113,7 @@ impl RwLock {
     pub(super) fn wait_to_read_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
         let error = self.take_share(self.passing(), until);
-        let at = self.at(Kind::Read, site);
+        let at = self.at(ObjectKind::Read, site);
         if error == 0 {
             self.note_reader(site);
             wait.over_shared(at, self.writes());
@@ -138,7 +138,7 @@ impl RwLock {
         }
         let count = self.writes();
         self.note_writer(site);
-        let at = self.at(Kind::Write, site);
+        let at = self.at(ObjectKind::Write, site);
         if is_waited_for {
             stat::unfair(at, count);
         }
@@ -152,7 +152,7 @@ impl RwLock {
     pub(super) fn wait_to_write_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let wait = stat::Wait::begin(self.holder(), self.writes());
         let error = self.take(until);
-        let at = self.at(Kind::Write, site);
+        let at = self.at(ObjectKind::Write, site);
         if error == 0 {
             self.note_writer(site);
             let flight = wait.over(at, self.writes());

@@ -7,7 +7,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 
-use overlock_shared::Kind;
+use overlock_shared::ObjectKind;
 
 use super::Where;
 
@@ -112,7 +112,7 @@ pub fn begin(at: Where, now_ns: u64, weight: u64, waited: Option<Waited>) -> u32
 /// Ends a flight. Returns `None` if the number is invalid, of an object that was overwritten.
 pub fn end(number: u32) -> Option<Flight> {
     let slot = SLOTS.get((number as usize).wrapping_sub(1))?;
-    let kind = Kind::of(slot.kind.load(Relaxed))?;
+    let kind = ObjectKind::of(slot.kind.load(Relaxed))?;
     let ns = slot.wait_ns.load(Relaxed);
     let waited = (ns != NO_WAIT).then(|| Waited {
         ns,

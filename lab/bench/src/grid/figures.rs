@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::run::{Cell, Outcome};
-use crate::registry::Kind;
+use crate::registry::Origin;
 use crate::stats::{jain, median};
 use crate::workload::Sample;
 use crate::world::native::Native;
@@ -166,12 +166,12 @@ impl Cell {
         let times = times.map(|waits| waits.times(world));
         Row {
             lock: entry.name,
-            kind: match entry.kind {
-                Kind::Ours => "ours",
-                Kind::Peer => "peer",
-                Kind::Model => "model",
-                Kind::Added => "added",
-                Kind::Limit => "limit",
+            kind: match entry.origin {
+                Origin::Ours => "ours",
+                Origin::Peer => "peer",
+                Origin::Model => "model",
+                Origin::Added => "added",
+                Origin::Limit => "limit",
             },
             ops_per_sec: of_rounds(Sample::ops_per_sec),
             rounds: results.samples.iter().map(Sample::ops_per_sec).collect(),
@@ -181,7 +181,7 @@ impl Cell {
             switches_per_sec: of_rounds(|sample| per_second(sample.switches, sample.elapsed)),
             p999_ns: times.map(|times| times.p999_ns),
             longest_ns: times.map(|times| times.max_ns),
-            versus: (at > 0 && entry.kind != Kind::Limit).then(|| self.versus(at)),
+            versus: (at > 0 && entry.origin != Origin::Limit).then(|| self.versus(at)),
         }
     }
 

@@ -9,7 +9,7 @@ use super::shape::{Load, Setting, Shape};
 use crate::error::Error;
 use crate::probe::{Pass, Waits};
 use crate::quota::InQuota;
-use crate::registry::{Entry, Kind};
+use crate::registry::{Entry, Origin};
 use crate::workload::grid::{Inside, Locks};
 use crate::workload::{Prepared, Sample, grid};
 use crate::world::native::Native;
@@ -256,7 +256,7 @@ impl Run<'_> {
         let place = &self.plan.places[step.place];
         let entry = place.locks[step.lock];
         let workers = Workers {
-            lock: entry.kind.title(entry.name),
+            lock: entry.origin.title(entry.name),
             threads: place.threads,
             pin: false,
             stop_after: self.plan.length(place),
@@ -286,7 +286,7 @@ impl Run<'_> {
 impl Place {
     /// Which of the locks is the limit.
     pub fn limit(&self) -> Option<usize> {
-        let is_limit = |entry: &&Entry| entry.kind == Kind::Limit;
+        let is_limit = |entry: &&Entry| entry.origin == Origin::Limit;
         self.locks.iter().position(is_limit)
     }
 }

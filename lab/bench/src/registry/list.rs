@@ -8,7 +8,7 @@ use overlock::rw::OverlockRw;
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::raw::{RawLock, RawRwLock};
 
-use super::{Entry, Family, Kind};
+use super::{Entry, Family, Origin};
 use crate::lock::{AllAlone, BenchCondvar, BenchLock, BenchRwLock};
 use crate::ours::{self, Ours, types};
 use crate::peers;
@@ -44,7 +44,7 @@ fn exclusive() -> Vec<Entry> {
 #[rustfmt::skip]
 fn exclusive_types() -> Vec<Entry> {
     fn ours<L: BenchLock>(name: &'static str, about: &'static str) -> Entry {
-        Entry::new(Kind::Ours, name, about, Rounds::exclusive::<L>()).shaped::<L>()
+        Entry::new(Origin::Ours, name, about, Rounds::exclusive::<L>()).shaped::<L>()
     }
     vec![
         ours::<types::Mutex>("overlock-mutex", "overlock::Mutex: the lock of overlock behind a type with data").default(),
@@ -56,7 +56,7 @@ fn exclusive_types() -> Vec<Entry> {
 #[rustfmt::skip]
 fn exclusive_peers() -> Vec<Entry> {
     fn peer<L: BenchLock>(name: &'static str, about: &'static str) -> Entry {
-        Entry::new(Kind::Peer, name, about, Rounds::exclusive::<L>()).shaped::<L>()
+        Entry::new(Origin::Peer, name, about, Rounds::exclusive::<L>()).shaped::<L>()
     }
     vec![
         peer::<peers::Std>("std", "std::sync::Mutex").default(),
@@ -80,7 +80,7 @@ fn reader_writer() -> Vec<Entry> {
     fn ours<L: RawRwLock + HasFacts, S: RawRwLock>() -> Entry {
         let simulated = Rounds::reader_writer::<Marked<ours::rw::Ours<S>>>();
         let rounds = Rounds::reader_writer::<ours::rw::Ours<L>>();
-        Entry::listed(Kind::Ours, L::NAME, &L::FACTS, rounds, simulated)
+        Entry::listed(Origin::Ours, L::NAME, &L::FACTS, rounds, simulated)
     }
     macro_rules! entries {
         ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock_family::$module::$lock<Linux>, overlock_family::$module::$lock<Sim>>()),*] };
@@ -99,7 +99,7 @@ fn reader_writer() -> Vec<Entry> {
 #[rustfmt::skip]
 fn reader_writer_types() -> Vec<Entry> {
     fn ours<L: BenchRwLock>(name: &'static str, about: &'static str) -> Entry {
-        Entry::new(Kind::Ours, name, about, Rounds::reader_writer::<L>())
+        Entry::new(Origin::Ours, name, about, Rounds::reader_writer::<L>())
     }
     vec![
         ours::<types::RwLock>("overlock-rwlock", "overlock::RwLock: the lock of overlock_rw behind a type with data").alias(&["overlock"]).default(),
@@ -110,7 +110,7 @@ fn reader_writer_types() -> Vec<Entry> {
 #[rustfmt::skip]
 fn reader_writer_peers() -> Vec<Entry> {
     fn peer<L: BenchRwLock>(name: &'static str, about: &'static str) -> Entry {
-        Entry::new(Kind::Peer, name, about, Rounds::reader_writer::<L>())
+        Entry::new(Origin::Peer, name, about, Rounds::reader_writer::<L>())
     }
     vec![
         peer::<peers::rw::Std>("std", "std::sync::RwLock").default(),
@@ -135,7 +135,7 @@ fn condvar() -> Vec<Entry> {
 #[rustfmt::skip]
 fn condvar_types() -> Vec<Entry> {
     fn ours<V: BenchCondvar>(name: &'static str, about: &'static str) -> Entry {
-        Entry::new(Kind::Ours, name, about, Rounds::condvar::<V>())
+        Entry::new(Origin::Ours, name, about, Rounds::condvar::<V>())
     }
     vec![
         ours::<types::Condvar>("overlock-condvar", "overlock::Condvar and Mutex").alias(&["overlock"]).default(),
@@ -145,7 +145,7 @@ fn condvar_types() -> Vec<Entry> {
 #[rustfmt::skip]
 fn condvar_peers() -> Vec<Entry> {
     fn peer<V: BenchCondvar>(name: &'static str, about: &'static str) -> Entry {
-        Entry::new(Kind::Peer, name, about, Rounds::condvar::<V>())
+        Entry::new(Origin::Peer, name, about, Rounds::condvar::<V>())
     }
     vec![
         peer::<peers::condvar::Std>("std", "std::sync::Condvar and Mutex").default(),
@@ -161,15 +161,15 @@ fn condvar_peers() -> Vec<Entry> {
 
 impl Entry {
     /// A lock of mutual exclusion, on this machine (`L`) and on simulated ones (`S`).
-    pub fn exclusive<L: RawLock + HasFacts, S: RawLock>(kind: Kind) -> Self {
+    pub fn exclusive<L: RawLock + HasFacts, S: RawLock>(origin: Origin) -> Self {
         let simulated = Rounds::exclusive::<Marked<Ours<S>>>();
         let rounds = Rounds::exclusive::<Ours<L>>();
-        Self::listed(kind, L::NAME, &L::FACTS, rounds, simulated).shaped::<Ours<L>>()
+        Self::listed(origin, L::NAME, &L::FACTS, rounds, simulated).shaped::<Ours<L>>()
     }
 
     /// A lock over a platform, by its row.
     fn listed(
-        kind: Kind,
+        origin: Origin,
         name: &'static str,
         facts: &Facts,
         rounds: Rounds<Native>,
@@ -180,15 +180,20 @@ impl Entry {
             most_threads: facts.most_threads,
             simulated: Some(simulated),
             simulated_default: facts.compared,
-            ..Self::new(kind, name, facts.about, rounds)
+            ..Self::new(origin, name, facts.about, rounds)
         }
     }
 
-    fn new(kind: Kind, name: &'static str, about: &'static str, rounds: Rounds<Native>) -> Self {
+    fn new(
+        origin: Origin,
+        name: &'static str,
+        about: &'static str,
+        rounds: Rounds<Native>,
+    ) -> Self {
         Self {
             name,
             aliases: &[],
-            kind,
+            origin,
             default: false,
             about,
             most_threads: None,

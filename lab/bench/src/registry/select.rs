@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Entry, Family, GROUPS_OF_A_KIND, Listed, runs_in};
+use super::{Entry, Family, GROUPS_OF_AN_ORIGIN, Listed, runs_in};
 use crate::world::native::Native;
 
 /// A word that names no lock of the family, or none that runs in the world that it was asked for.
@@ -86,7 +86,7 @@ fn in_group<W: Listed>(word: &str, entry: &Entry) -> bool {
     match word {
         "all" => true,
         "default" => W::takes_by_default(entry),
-        _ => GROUPS_OF_A_KIND.contains(&(entry.kind, word)),
+        _ => GROUPS_OF_AN_ORIGIN.contains(&(entry.origin, word)),
     }
 }
 

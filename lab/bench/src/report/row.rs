@@ -8,7 +8,7 @@ use crate::guest;
 use crate::machine::Machine;
 use crate::measure::{Cell, Measurement};
 use crate::probe::{Times, Waits};
-use crate::registry::Kind;
+use crate::registry::Origin;
 use crate::stats::{jain, median};
 use crate::workload::{Parameters, Sample, Workload, qdisc};
 use crate::world::World;
@@ -105,13 +105,13 @@ pub struct Row {
     /// The figures that only a simulation has.
     pub simulation: Option<Summary>,
     #[serde(skip)]
-    kind: Kind,
+    origin: Origin,
 }
 
 impl Row {
     /// Ours, a peer, or the limit.
-    pub fn kind(&self) -> Kind {
-        self.kind
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     fn new(cell: &Cell, timed: Timed<'_>, machine: &Machine, workload: &Workload) -> Self {
@@ -131,7 +131,7 @@ impl Row {
         let ops_per_sec = median(rounds.iter().copied());
         Self {
             lock: cell.entry.name,
-            kind: cell.entry.kind,
+            origin: cell.entry.origin,
             workload: workload.name(),
             threads: cell.threads,
             cpus: machine.cpus,
@@ -242,10 +242,10 @@ fn compare(rows: &mut [Row], rivals: &[&str], cap: f64) {
         .map(|row| (row.lock, row.ops_per_sec));
     let unlocked = rows
         .iter()
-        .find(|row| row.kind == Kind::Limit)
+        .find(|row| row.origin == Origin::Limit)
         .map(|row| row.ops_per_sec);
     let limit = unlocked.map(|ops| ops.min(cap));
-    for row in rows.iter_mut().filter(|row| row.kind != Kind::Limit) {
+    for row in rows.iter_mut().filter(|row| row.origin != Origin::Limit) {
         row.best_peer = best.map(|(name, _)| name);
         row.vs_best_peer = best.and_then(|(_, ops)| ratio(row.ops_per_sec, ops));
         row.limit_ops_per_sec = limit;

@@ -8,7 +8,7 @@ use overlock_report::picture::{
 
 use super::Row;
 use crate::machine::Machine;
-use crate::registry::Kind;
+use crate::registry::Origin;
 use crate::settings::Settings;
 
 const SIZE: (i32, i32) = (1100, 620);
@@ -20,7 +20,7 @@ const LEGEND: i32 = 910;
 /// One lock's line.
 struct Line<'a> {
     name: &'static str,
-    kind: Kind,
+    origin: Origin,
     colour: RGBColor,
     /// Place on the x axis, and the row.
     points: Vec<(f64, &'a Row)>,
@@ -28,7 +28,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn width(&self) -> u32 {
-        if self.kind == Kind::Ours { 3 } else { 1 }
+        if self.origin == Origin::Ours { 3 } else { 1 }
     }
 
     fn style(&self) -> ShapeStyle {
@@ -79,7 +79,7 @@ pub fn write(
 fn lines<'a>(rows: &'a [Row], threads: &[usize]) -> Vec<Line<'a>> {
     let highest = rows
         .iter()
-        .filter(|row| row.kind() != Kind::Limit)
+        .filter(|row| row.origin() != Origin::Limit)
         .map(|row| row.ops_per_sec)
         .fold(0.0, f64::max);
     let mut lines: Vec<Line> = Vec::new();
@@ -91,14 +91,14 @@ fn lines<'a>(rows: &'a [Row], threads: &[usize]) -> Vec<Line<'a>> {
         match lines.iter_mut().find(|line| line.name == row.lock) {
             Some(line) => line.points.push(point),
             None => {
-                let colour = if row.kind() == Kind::Limit {
+                let colour = if row.origin() == Origin::Limit {
                     BLACK
                 } else {
                     COLOURS[lines.len() % COLOURS.len()]
                 };
                 lines.push(Line {
                     name: row.lock,
-                    kind: row.kind(),
+                    origin: row.origin(),
                     colour,
                     points: vec![point],
                 });
@@ -111,7 +111,7 @@ fn lines<'a>(rows: &'a [Row], threads: &[usize]) -> Vec<Line<'a>> {
             .iter()
             .map(|(_, row)| row.ops_per_sec)
             .fold(0.0, f64::max);
-        line.kind != Kind::Limit || top <= 3.0 * highest
+        line.origin != Origin::Limit || top <= 3.0 * highest
     });
     // A little apart, so that the spreads of one number of threads do not hide each other.
     let middle = (lines.len() as f64 - 1.0) / 2.0;
@@ -157,8 +157,8 @@ fn plot(canvas: &Canvas<'_>, lines: &[Line], threads: &[usize], axis: &str) {
             );
             line.dot(canvas, *point);
         }
-        match line.kind {
-            Kind::Limit => canvas.dashes(points, line.style()),
+        match line.origin {
+            Origin::Limit => canvas.dashes(points, line.style()),
             _ => canvas.path(points, line.style()),
         }
     }
@@ -171,6 +171,6 @@ fn explain(canvas: &Canvas<'_>, lines: &[Line]) {
     for (line, y) in lines.iter().zip((82..).step_by(22)) {
         canvas.path([(LEGEND, y), (LEGEND + 24, y)], line.style());
         line.dot(canvas, (LEGEND + 12, y));
-        canvas.text((LEGEND + 32, y - 7), pen(14), line.kind.title(line.name));
+        canvas.text((LEGEND + 32, y - 7), pen(14), line.origin.title(line.name));
     }
 }

@@ -234,7 +234,7 @@ fn heading(text: &mut String, row: &Row) {
 }
 
 fn name(row: &Row) -> String {
-    row.kind().title(row.lock).to_owned()
+    row.origin().title(row.lock).to_owned()
 }
 
 fn spread_of_threads(row: &Row) -> String {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use overlock_sim::Time;
-use overlock_sim::spec::{self, Contradiction, Field, Key, Kind, Spec, Value};
+use overlock_sim::spec::{self, Contradiction, Domain, Field, Key, Spec, Value};
 
 use super::Workload;
 use super::condvar::Pattern;
@@ -14,8 +14,8 @@ pub const LONGEST_SECTION: f64 = 1e9;
 /// More arrays or records than any machine has a use for.
 pub const MANY: usize = 1_000_000;
 
-const SECTION: Kind = Kind::Time(Time::ZERO, Time::from_ns(LONGEST_SECTION));
-const COUNT: Kind = Kind::Count(1, MANY as u64);
+const SECTION: Domain = Domain::Time(Time::ZERO, Time::from_ns(LONGEST_SECTION));
+const COUNT: Domain = Domain::Count(1, MANY as u64);
 
 static KEYS: &[Key<Workload>] = &[
     Key::new(
@@ -52,7 +52,7 @@ static KEYS: &[Key<Workload>] = &[
     Key::new(
         "reads",
         "rw: the percentage of operations that read",
-        Kind::Share(0.0, 100.0),
+        Domain::Share(0.0, 100.0),
         |workload| match workload {
             Workload::Rw { reads, .. } => Some(reads),
             _ => None,
@@ -70,7 +70,7 @@ static KEYS: &[Key<Workload>] = &[
     Key::new(
         "pattern",
         "condvar: who waits for whom",
-        Kind::Word(&Pattern::NAMES),
+        Domain::Word(&Pattern::NAMES),
         |workload| match workload {
             Workload::Condvar { pattern } => Some(pattern),
             _ => None,
@@ -106,7 +106,7 @@ impl Spec for Workload {
 }
 
 impl Field for Pattern {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Word(self.name())
     }
 

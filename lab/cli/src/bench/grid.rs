@@ -145,7 +145,7 @@ pub fn run(args: &Args, form: Form) -> Result<(), Exit> {
     ended(end)?;
     let progress = Progress::timed(plan.duration(), args.quiet);
     let outcome = measured(&world, &plan, machine.cpus, |done, place, entry| {
-        let name = entry.kind.title(entry.name);
+        let name = entry.origin.title(entry.name);
         let shape = place.shape;
         let what = format!(
             "{} {}, {} threads: {name}",

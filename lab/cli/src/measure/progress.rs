@@ -123,7 +123,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize) {
-        let name = entry.kind.title(entry.name);
+        let name = entry.origin.title(entry.name);
         self.at(index, &format!("{name}, {threads} threads"));
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct Spin {
 
 /// The next thing that a spinner does. A preemption may come before each of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum Phase {
     /// Sleeps until its line is lost, if there is time left.
     Watch,
     /// Leaves the guest if it has spun for too long, else polls.
@@ -91,16 +91,16 @@ impl Engine {
         let mut step = self.vcpus[vcpu].step;
         loop {
             let (waits, next) = match step {
-                Step::Watch if spin.is_over(self.now) => return Some(Spun::Over),
-                Step::Watch => {
+                Phase::Watch if spin.is_over(self.now) => return Some(Spun::Over),
+                Phase::Watch => {
                     let iteration = self.machine.costs.turn;
                     let end = spin.polls.map(|polls| self.now + iteration.times(polls));
                     let until = spin.until.into_iter().chain(end).min();
-                    (self.watch(vcpu, spin, until), Step::Notice)
+                    (self.watch(vcpu, spin, until), Phase::Notice)
                 }
-                Step::Notice if self.preempt_deferred(vcpu) => (true, Step::Notice),
-                Step::Notice if self.sees_pause_exit(vcpu) => (self.exits(vcpu), Step::Yield),
-                Step::Notice => {
+                Phase::Notice if self.preempt_deferred(vcpu) => (true, Phase::Notice),
+                Phase::Notice if self.sees_pause_exit(vcpu) => (self.exits(vcpu), Phase::Yield),
+                Phase::Notice => {
                     let forward = self.forwards(vcpu, spin.address, u64::MAX);
                     if spin.own || forward != Forward::Nothing {
                         return Some(Spun::Load);
@@ -109,24 +109,24 @@ impl Engine {
                         Answer::Hit(time) => self.pass(vcpu, time, State::Memory),
                         Answer::Wait => true,
                     };
-                    (waits, Step::Load)
+                    (waits, Phase::Load)
                 }
-                Step::Yield if self.preempt_deferred(vcpu) => (true, Step::Yield),
-                Step::Yield => (self.yields(vcpu), Step::Enter),
-                Step::Enter => {
+                Phase::Yield if self.preempt_deferred(vcpu) => (true, Phase::Yield),
+                Phase::Yield => (self.yields(vcpu), Phase::Enter),
+                Phase::Enter => {
                     self.enters_guest(vcpu);
-                    (false, Step::Notice)
+                    (false, Phase::Notice)
                 }
-                Step::Load => {
+                Phase::Load => {
                     // SAFETY: the fibre is suspended in `spin`, whose caller has it.
                     let verdict = unsafe { (*spin.poll)() };
                     self.accessed(vcpu, Access::Read);
-                    (false, Step::Act(verdict))
+                    (false, Phase::Act(verdict))
                 }
-                Step::Act(_) if self.preempt_deferred(vcpu) => (true, step),
-                Step::Act(None) => return Some(Spun::Judge),
-                Step::Act(Some(true)) => return Some(Spun::Holds),
-                Step::Act(Some(false)) => (false, Step::Watch),
+                Phase::Act(_) if self.preempt_deferred(vcpu) => (true, step),
+                Phase::Act(None) => return Some(Spun::Judge),
+                Phase::Act(Some(true)) => return Some(Spun::Holds),
+                Phase::Act(Some(false)) => (false, Phase::Watch),
             };
             step = next;
             if waits {
@@ -140,7 +140,7 @@ impl Engine {
     fn begins_to_spin(&mut self, vcpu: usize, changes: u64, spin: &mut Spin) -> Option<Spun> {
         let state = &mut self.vcpus[vcpu];
         state.changes_seen = changes;
-        state.step = Step::Watch;
+        state.step = Phase::Watch;
         let spun = self.spins(vcpu, spin);
         if spun.is_none() {
             self.vcpus[vcpu].spin = Some(*spin);

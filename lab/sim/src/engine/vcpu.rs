@@ -1,7 +1,7 @@
 //! The state of a vCPU.
 
 use super::buffer::Stores;
-use super::spin::{Spin, Spun, Step};
+use super::spin::{Phase, Spin, Spun};
 use crate::account::{Account, State};
 use crate::time::Time;
 
@@ -75,7 +75,7 @@ pub(super) struct Vcpu {
     /// Its wait, if the engine carries one out, how far that is, and why its fibre goes on then,
     /// with the polls left.
     pub spin: Option<Spin>,
-    pub step: Step,
+    pub step: Phase,
     pub spun: Option<(Spun, Option<u64>)>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
@@ -114,7 +114,7 @@ impl Vcpu {
             spun_long: false,
             stores: Stores::default(),
             spin: None,
-            step: Step::Watch,
+            step: Phase::Watch,
             spun: None,
             line: 0,
             changes_seen: 0,

@@ -1,7 +1,7 @@
 //! The keys of a host: one line for each field.
 
 use super::{Chores, Host, PauseExit, Scheduler};
-use crate::spec::{Contradiction, Field, Key, Kind, Spec, Value};
+use crate::spec::{Contradiction, Domain, Field, Key, Spec, Value};
 use crate::time::Time;
 
 const NONE: Time = Time::ZERO;
@@ -12,37 +12,37 @@ const LONGEST: Time = Time::ms(10_000);
 
 #[rustfmt::skip]
 static KEYS: &[Key<Host>] = &[
-    Key::new("hypervisor", "It runs vCPUs of virtual machines, rather than threads", Kind::Flag, |h| Some(&mut h.hypervisor)),
-    Key::new("tells_preempted", "A guest learns which of its vCPUs are preempted", Kind::Flag, |h| Some(&mut h.tells_preempted)),
-    Key::new("latency", "CFS: in this time each runnable vCPU of a CPU should run once", Kind::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.latency)),
-    Key::new("granularity", "CFS: the shortest slice", Kind::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.granularity)),
-    Key::new("wakeup", "CFS: a waking vCPU preempts one that has had this much more CPU time", Kind::Time(NONE, LONGEST), |h| Some(&mut h.scheduler.wakeup)),
-    Key::new("eevdf", "The scheduler is EEVDF, in place of CFS", Kind::Flag, |h| Some(&mut h.scheduler.request)),
-    Key::new("eevdf_request", "The CPU time of a request", Kind::Time(TICK, LONGEST), |h: &mut Host| Some(h.scheduler.request.as_mut()?)).of("eevdf"),
-    Key::new("tick", "The timer's period: slices end at a tick", Kind::Time(TICK, LONG), |h| Some(&mut h.scheduler.tick)),
-    Key::new("switch", "A context switch, cold start included", Kind::Time(NONE, LONG), |h| Some(&mut h.scheduler.switch)),
-    Key::new("migration", "A migration, as caches are cold", Kind::Time(NONE, LONG), |h| Some(&mut h.scheduler.migration)),
-    Key::new("worth", "An idle CPU takes work from others if it is usually idle for longer than this", Kind::Time(NONE, LONG), |h| Some(&mut h.scheduler.worth)),
-    Key::new("balance_idle", "The interval at which idle CPUs look for work", Kind::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.0)),
-    Key::new("balance_all", "The interval at which all CPUs compare their queues", Kind::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.1)),
-    Key::new("halt", "From a halt until the next vCPU can run", Kind::Time(SOME, LONG), |h| Some(&mut h.halt)),
-    Key::new("brief", "A halt that is kicked while the host still polls, and of a thread one that finds its word changed", Kind::Time(SOME, LONG), |h| Some(&mut h.brief)),
-    Key::new("kick", "A kick for the kicker: a hypercall, or a system call", Kind::Time(SOME, LONG), |h| Some(&mut h.kick)),
-    Key::new("kick_nobody", "The same without sleepers", Kind::Time(SOME, LONG), |h| Some(&mut h.kick_nobody)),
-    Key::new("wake_idle", "From a kick until the sleeper runs on a CPU that has gone to sleep", Kind::Time(SOME, LONG), |h| Some(&mut h.wake_idle)),
-    Key::new("wake_busy", "The same on a CPU that was busy, or has not gone to sleep yet", Kind::Time(SOME, LONG), |h| Some(&mut h.wake_busy)),
-    Key::new("awake", "A CPU that is idle for this long goes to sleep", Kind::Time(NONE, LONG), |h| Some(&mut h.awake)),
-    Key::new("poll", "The longest time for which the host polls before it gives up the CPU of a halted vCPU", Kind::Time(NONE, LONG), |h| Some(&mut h.poll)),
-    Key::new("first_poll", "The shortest such time that is not zero", Kind::Time(SOME, LONG), |h| Some(&mut h.first_poll)),
-    Key::new("chores", "The host's own threads take a CPU from its vCPU from time to time", Kind::Flag, |h| Some(&mut h.chores)),
-    Key::new("chores_every", "Their mean interval on each CPU", Kind::Time(TICK, LONGEST), |h: &mut Host| Some(&mut h.chores.as_mut()?.every)).of("chores"),
-    Key::new("chores_length", "Their mean length", Kind::Time(SOME, LONG), |h: &mut Host| Some(&mut h.chores.as_mut()?.length)).of("chores"),
-    Key::new("pause_exit", "The processor leaves a guest that spins", Kind::Flag, |h| Some(&mut h.pause_exit)),
-    Key::new("pause_window", "A loop of pauses that lasts this long counts as spinning", Kind::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.window)).of("pause_exit"),
-    Key::new("pause_grow", "Each exit multiplies the window by this, until the vCPU is scheduled anew", Kind::Count(1, 16), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.grow)).of("pause_exit"),
-    Key::new("pause_gap", "Two pauses further apart than this are not in the same loop", Kind::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.gap)).of("pause_exit"),
-    Key::new("pause_cost", "The exit, the search for a vCPU to yield to, and the entry", Kind::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.cost)).of("pause_exit"),
-    Key::new("heavy_barrier", "A full memory barrier on all CPUs, requested by one", Kind::Time(SOME, LONG), |h| Some(&mut h.heavy_barrier)),
+    Key::new("hypervisor", "It runs vCPUs of virtual machines, rather than threads", Domain::Flag, |h| Some(&mut h.hypervisor)),
+    Key::new("tells_preempted", "A guest learns which of its vCPUs are preempted", Domain::Flag, |h| Some(&mut h.tells_preempted)),
+    Key::new("latency", "CFS: in this time each runnable vCPU of a CPU should run once", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.latency)),
+    Key::new("granularity", "CFS: the shortest slice", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.granularity)),
+    Key::new("wakeup", "CFS: a waking vCPU preempts one that has had this much more CPU time", Domain::Time(NONE, LONGEST), |h| Some(&mut h.scheduler.wakeup)),
+    Key::new("eevdf", "The scheduler is EEVDF, in place of CFS", Domain::Flag, |h| Some(&mut h.scheduler.request)),
+    Key::new("eevdf_request", "The CPU time of a request", Domain::Time(TICK, LONGEST), |h: &mut Host| Some(h.scheduler.request.as_mut()?)).of("eevdf"),
+    Key::new("tick", "The timer's period: slices end at a tick", Domain::Time(TICK, LONG), |h| Some(&mut h.scheduler.tick)),
+    Key::new("switch", "A context switch, cold start included", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.switch)),
+    Key::new("migration", "A migration, as caches are cold", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.migration)),
+    Key::new("worth", "An idle CPU takes work from others if it is usually idle for longer than this", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.worth)),
+    Key::new("balance_idle", "The interval at which idle CPUs look for work", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.0)),
+    Key::new("balance_all", "The interval at which all CPUs compare their queues", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.1)),
+    Key::new("halt", "From a halt until the next vCPU can run", Domain::Time(SOME, LONG), |h| Some(&mut h.halt)),
+    Key::new("brief", "A halt that is kicked while the host still polls, and of a thread one that finds its word changed", Domain::Time(SOME, LONG), |h| Some(&mut h.brief)),
+    Key::new("kick", "A kick for the kicker: a hypercall, or a system call", Domain::Time(SOME, LONG), |h| Some(&mut h.kick)),
+    Key::new("kick_nobody", "The same without sleepers", Domain::Time(SOME, LONG), |h| Some(&mut h.kick_nobody)),
+    Key::new("wake_idle", "From a kick until the sleeper runs on a CPU that has gone to sleep", Domain::Time(SOME, LONG), |h| Some(&mut h.wake_idle)),
+    Key::new("wake_busy", "The same on a CPU that was busy, or has not gone to sleep yet", Domain::Time(SOME, LONG), |h| Some(&mut h.wake_busy)),
+    Key::new("awake", "A CPU that is idle for this long goes to sleep", Domain::Time(NONE, LONG), |h| Some(&mut h.awake)),
+    Key::new("poll", "The longest time for which the host polls before it gives up the CPU of a halted vCPU", Domain::Time(NONE, LONG), |h| Some(&mut h.poll)),
+    Key::new("first_poll", "The shortest such time that is not zero", Domain::Time(SOME, LONG), |h| Some(&mut h.first_poll)),
+    Key::new("chores", "The host's own threads take a CPU from its vCPU from time to time", Domain::Flag, |h| Some(&mut h.chores)),
+    Key::new("chores_every", "Their mean interval on each CPU", Domain::Time(TICK, LONGEST), |h: &mut Host| Some(&mut h.chores.as_mut()?.every)).of("chores"),
+    Key::new("chores_length", "Their mean length", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.chores.as_mut()?.length)).of("chores"),
+    Key::new("pause_exit", "The processor leaves a guest that spins", Domain::Flag, |h| Some(&mut h.pause_exit)),
+    Key::new("pause_window", "A loop of pauses that lasts this long counts as spinning", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.window)).of("pause_exit"),
+    Key::new("pause_grow", "Each exit multiplies the window by this, until the vCPU is scheduled anew", Domain::Count(1, 16), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.grow)).of("pause_exit"),
+    Key::new("pause_gap", "Two pauses further apart than this are not in the same loop", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.gap)).of("pause_exit"),
+    Key::new("pause_cost", "The exit, the search for a vCPU to yield to, and the entry", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.cost)).of("pause_exit"),
+    Key::new("heavy_barrier", "A full memory barrier on all CPUs, requested by one", Domain::Time(SOME, LONG), |h| Some(&mut h.heavy_barrier)),
 ];
 
 impl Spec for Host {
@@ -88,7 +88,7 @@ impl Spec for Host {
 }
 
 impl Field for Option<Chores> {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Flag(self.is_some())
     }
 
@@ -98,7 +98,7 @@ impl Field for Option<Chores> {
 }
 
 impl Field for Option<PauseExit> {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Flag(self.is_some())
     }
 
@@ -108,7 +108,7 @@ impl Field for Option<PauseExit> {
 }
 
 impl Field for Option<Time> {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Flag(self.is_some())
     }
 

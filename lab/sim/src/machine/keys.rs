@@ -1,7 +1,7 @@
 //! The keys of a machine: one line for each field.
 
 use super::{Level, Links, MOST_CORES, Machine, PRESETS};
-use crate::spec::{Contradiction, Field, Key, Kind, Spec, Value};
+use crate::spec::{Contradiction, Domain, Field, Key, Spec, Value};
 use crate::time::Time;
 
 const MOST: u64 = MOST_CORES as u64;
@@ -13,32 +13,32 @@ const MOST_UNTIL_DATA: f64 = 0.9;
 
 #[rustfmt::skip]
 static KEYS: &[Key<Machine>] = &[
-    Key::new("sockets", "Sockets", Kind::Count(1, MOST), |m| Some(&mut m.sockets)),
-    Key::new("clusters", "Clusters of each socket, which share its cores evenly; 1 if it has none", Kind::Count(1, MOST), |m| Some(&mut m.clusters)),
-    Key::new("cores_per_socket", "Cores of each socket", Kind::Count(1, MOST), |m| Some(&mut m.cores)),
-    Key::new("threads_per_core", "Hardware threads of each core", Kind::Count(1, 8), |m| Some(&mut m.threads)),
-    Key::new("last_level", "Which cores have a last-level cache in common", Kind::Word(&["socket", "cluster"]), |m| Some(&mut m.last_level)),
-    Key::new("inclusive", "The last-level cache knows what its cores have, and answers readers itself", Kind::Flag, |m| Some(&mut m.inclusive)),
-    Key::new("migratory", "A read takes a changed line over from its owner, to change it without another request", Kind::Flag, |m| Some(&mut m.migratory)),
-    Key::new("prefetchw", "The processor has `prefetchw`: a load of a word that is about to be changed takes the line over", Kind::Flag, |m| Some(&mut m.prefetchw)),
-    Key::new("links", "Sockets are all connected, or are the corners of a square or cube", Kind::Word(&["all", "cube"]), |m| Some(&mut m.links)),
-    Key::new("hit", "A load or a store that hits the first-level cache", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.hit)),
-    Key::new("locked", "A locked instruction on a line that the core owns", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.locked)),
-    Key::new("cluster", "A line that another core of the cluster has changed; unused without clusters", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.cluster)),
-    Key::new("socket", "A line that a core of the socket, outside of the cluster, has changed", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.socket)),
-    Key::new("shared", "Reading a line that the core's last-level cache has", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.shared)),
-    Key::new("across", "A line that a core of a socket one hop away has changed", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.across)),
-    Key::new("hop", "Additional cost of each further hop", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.hop)),
-    Key::new("gap", "Between two readers that one cache serves one after the other", Kind::Time(NONE, LONG), |m| Some(&mut m.costs.gap)),
-    Key::new("memory", "A line that no cache has", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.memory)),
-    Key::new("turn", "One iteration of a spin loop: a pause instruction, a load that hits, a branch", Kind::Time(SOME, LONG), |m| Some(&mut m.costs.turn)),
-    Key::new("request", "The share of a transfer until the request is at the line's home", Kind::Share(0.05, 0.6), |m| Some(&mut m.costs.request)),
-    Key::new("snoop", "The share of a transfer from there until the owner loses the line; the rest is for the data", Kind::Share(0.05, 0.6), |m| Some(&mut m.costs.snoop)),
-    Key::new("locks_line", "The share of a locked instruction before it locks its line", Kind::Share(0.1, 0.9), |m| Some(&mut m.costs.locks_line)),
-    Key::new("stores", "How many stores the buffer of a vCPU holds", Kind::Count(1, 1024), |m| Some(&mut m.costs.stores)),
-    Key::new("jitter", "The largest random variation of a transfer, as a share of its length", Kind::Share(0.0, 0.9), |m| Some(&mut m.costs.jitter)),
-    Key::new("ring", "The largest variation of a transfer by distance, as a share of its length", Kind::Share(0.0, 0.9), |m| Some(&mut m.costs.ring)),
-    Key::new("sibling", "The speed of a hardware thread while its sibling computes, as a share of its own", Kind::Share(0.1, 1.0), |m| Some(&mut m.costs.sibling)),
+    Key::new("sockets", "Sockets", Domain::Count(1, MOST), |m| Some(&mut m.sockets)),
+    Key::new("clusters", "Clusters of each socket, which share its cores evenly; 1 if it has none", Domain::Count(1, MOST), |m| Some(&mut m.clusters)),
+    Key::new("cores_per_socket", "Cores of each socket", Domain::Count(1, MOST), |m| Some(&mut m.cores)),
+    Key::new("threads_per_core", "Hardware threads of each core", Domain::Count(1, 8), |m| Some(&mut m.threads)),
+    Key::new("last_level", "Which cores have a last-level cache in common", Domain::Word(&["socket", "cluster"]), |m| Some(&mut m.last_level)),
+    Key::new("inclusive", "The last-level cache knows what its cores have, and answers readers itself", Domain::Flag, |m| Some(&mut m.inclusive)),
+    Key::new("migratory", "A read takes a changed line over from its owner, to change it without another request", Domain::Flag, |m| Some(&mut m.migratory)),
+    Key::new("prefetchw", "The processor has `prefetchw`: a load of a word that is about to be changed takes the line over", Domain::Flag, |m| Some(&mut m.prefetchw)),
+    Key::new("links", "Sockets are all connected, or are the corners of a square or cube", Domain::Word(&["all", "cube"]), |m| Some(&mut m.links)),
+    Key::new("hit", "A load or a store that hits the first-level cache", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.hit)),
+    Key::new("locked", "A locked instruction on a line that the core owns", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.locked)),
+    Key::new("cluster", "A line that another core of the cluster has changed; unused without clusters", Domain::Time(NONE, LONG), |m| Some(&mut m.costs.cluster)),
+    Key::new("socket", "A line that a core of the socket, outside of the cluster, has changed", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.socket)),
+    Key::new("shared", "Reading a line that the core's last-level cache has", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.shared)),
+    Key::new("across", "A line that a core of a socket one hop away has changed", Domain::Time(NONE, LONG), |m| Some(&mut m.costs.across)),
+    Key::new("hop", "Additional cost of each further hop", Domain::Time(NONE, LONG), |m| Some(&mut m.costs.hop)),
+    Key::new("gap", "Between two readers that one cache serves one after the other", Domain::Time(NONE, LONG), |m| Some(&mut m.costs.gap)),
+    Key::new("memory", "A line that no cache has", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.memory)),
+    Key::new("turn", "One iteration of a spin loop: a pause instruction, a load that hits, a branch", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.turn)),
+    Key::new("request", "The share of a transfer until the request is at the line's home", Domain::Share(0.05, 0.6), |m| Some(&mut m.costs.request)),
+    Key::new("snoop", "The share of a transfer from there until the owner loses the line; the rest is for the data", Domain::Share(0.05, 0.6), |m| Some(&mut m.costs.snoop)),
+    Key::new("locks_line", "The share of a locked instruction before it locks its line", Domain::Share(0.1, 0.9), |m| Some(&mut m.costs.locks_line)),
+    Key::new("stores", "How many stores the buffer of a vCPU holds", Domain::Count(1, 1024), |m| Some(&mut m.costs.stores)),
+    Key::new("jitter", "The largest random variation of a transfer, as a share of its length", Domain::Share(0.0, 0.9), |m| Some(&mut m.costs.jitter)),
+    Key::new("ring", "The largest variation of a transfer by distance, as a share of its length", Domain::Share(0.0, 0.9), |m| Some(&mut m.costs.ring)),
+    Key::new("sibling", "The speed of a hardware thread while its sibling computes, as a share of its own", Domain::Share(0.1, 1.0), |m| Some(&mut m.costs.sibling)),
 ];
 
 impl Spec for Machine {
@@ -115,7 +115,7 @@ impl Spec for Machine {
 }
 
 impl Field for Links {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Word(match self {
             Self::All => "all",
             Self::Cube => "cube",
@@ -132,7 +132,7 @@ impl Field for Links {
 }
 
 impl Field for Level {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Word(match self {
             Self::Cluster => "cluster",
             Self::Socket => "socket",

@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Bases, Changes, Error, Kind, Refused, Spec, Value};
+use super::{Bases, Changes, Domain, Error, Refused, Spec, Value};
 
 /// Larger files are not what they are named as.
 const MOST_BYTES: u64 = 1 << 20;
@@ -123,8 +123,8 @@ pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Re
 }
 
 /// The value if it has the type that the kind has in a file: strings for times and words.
-fn typed(kind: &Kind, quoted: bool, text: &str) -> Option<Value> {
-    let wanted = matches!(kind, Kind::Time(..) | Kind::Word(_));
+fn typed(kind: &Domain, quoted: bool, text: &str) -> Option<Value> {
+    let wanted = matches!(kind, Domain::Time(..) | Domain::Word(_));
     (quoted == wanted).then(|| kind.parse(text, false))?
 }
 

@@ -13,7 +13,7 @@ pub struct Key<T> {
     /// Its meaning.
     pub about: &'static str,
     /// Its valid values.
-    pub kind: Kind,
+    pub kind: Domain,
     /// The key that has to be true for this one to exist.
     pub part: Option<&'static str>,
     field: Access<T>,
@@ -30,7 +30,7 @@ impl<T> fmt::Debug for Key<T> {
 
 /// The valid values of a key; numbers have a range, ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum Domain {
     /// A time.
     Time(Time, Time),
     /// A whole number.
@@ -46,22 +46,22 @@ pub enum Kind {
 /// A key's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// See [`Kind::Time`].
+    /// See [`Domain::Time`].
     Time(Time),
-    /// See [`Kind::Count`].
+    /// See [`Domain::Count`].
     Count(u64),
-    /// See [`Kind::Share`].
+    /// See [`Domain::Share`].
     Share(f64),
-    /// See [`Kind::Flag`].
+    /// See [`Domain::Flag`].
     Flag(bool),
-    /// See [`Kind::Word`].
+    /// See [`Domain::Word`].
     Word(&'static str),
 }
 
 /// A field that a key can read and change.
 pub trait Field {
     /// Returns its value, as one of that kind.
-    fn value(&self, kind: &Kind) -> Value;
+    fn value(&self, kind: &Domain) -> Value;
     /// Changes it. A value of another kind changes nothing.
     fn assign(&mut self, value: Value);
 }
@@ -71,7 +71,7 @@ impl<T: Clone> Key<T> {
     pub const fn new(
         name: &'static str,
         about: &'static str,
-        kind: Kind,
+        kind: Domain,
         field: Access<T>,
     ) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl<T: Spec> Key<T> {
     }
 }
 
-impl Kind {
+impl Domain {
     /// Reads a value. With `bare`, a time may be a plain number, of nanoseconds. `None` if it is
     /// not of this kind, or out of range.
     pub(super) fn parse(&self, text: &str, bare: bool) -> Option<Value> {
@@ -179,7 +179,7 @@ fn shown(time: Time) -> String {
     format!("{}{unit}", ps / scale)
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Time(least, most) => {
@@ -206,7 +206,7 @@ impl fmt::Display for Value {
 }
 
 impl Field for Time {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Time(*self)
     }
 
@@ -218,7 +218,7 @@ impl Field for Time {
 }
 
 impl Field for u64 {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Count(*self)
     }
 
@@ -230,7 +230,7 @@ impl Field for u64 {
 }
 
 impl Field for usize {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Count(*self as u64)
     }
 
@@ -243,9 +243,9 @@ impl Field for usize {
 
 /// A number, or nanoseconds where the key is a time.
 impl Field for f64 {
-    fn value(&self, kind: &Kind) -> Value {
+    fn value(&self, kind: &Domain) -> Value {
         match kind {
-            Kind::Time(..) => Value::Time(Time::from_ns(*self)),
+            Domain::Time(..) => Value::Time(Time::from_ns(*self)),
             _ => Value::Share(*self),
         }
     }
@@ -260,7 +260,7 @@ impl Field for f64 {
 }
 
 impl Field for bool {
-    fn value(&self, _: &Kind) -> Value {
+    fn value(&self, _: &Domain) -> Value {
         Value::Flag(*self)
     }
 

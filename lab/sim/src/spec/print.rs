@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Kind, Spec, Value};
+use super::{Domain, Spec, Value};
 
 /// Returns a file that describes `of`: every key with its meaning and its range.
 pub fn toml<T: Spec>(of: &T) -> String {
@@ -20,7 +20,7 @@ pub fn toml<T: Spec>(of: &T) -> String {
             _ => value.to_string(),
         };
         let range = match key.kind {
-            Kind::Flag => String::new(),
+            Domain::Flag => String::new(),
             kind => format!(": {kind}"),
         };
         // Writing to a string does not fail.

@@ -1,11 +1,16 @@
 //! Constants made larger or smaller, to see what depends on them.
 
-use super::{Key, Kind, Spec, Value};
+use super::{Domain, Key, Spec, Value};
 use crate::time::Time;
 
 /// The keys whose values are constants of the model: numbers, without those of the topology.
 pub fn constants<T: Spec>() -> impl Iterator<Item = &'static Key<T>> {
-    let is_number = |kind| matches!(kind, Kind::Time(..) | Kind::Count(..) | Kind::Share(..));
+    let is_number = |kind| {
+        matches!(
+            kind,
+            Domain::Time(..) | Domain::Count(..) | Domain::Share(..)
+        )
+    };
     let keys = T::keys().iter();
     keys.filter(move |key| is_number(key.kind) && !T::TOPOLOGY.contains(&key.name))
 }
@@ -25,13 +30,13 @@ pub fn scaled<T: Spec>(of: &T, key: &Key<T>, factor: f64) -> Result<T, String> {
     Ok(changed)
 }
 
-fn times(value: Value, kind: Kind, factor: f64) -> Value {
+fn times(value: Value, kind: Domain, factor: f64) -> Value {
     match (value, kind) {
-        (Value::Time(time), Kind::Time(least, most)) => {
+        (Value::Time(time), Domain::Time(least, most)) => {
             let scaled = Time::ps((time.as_ps() as f64 * factor).round() as u64);
             Value::Time(scaled.clamp(least, most))
         }
-        (Value::Count(count), Kind::Count(least, most)) => {
+        (Value::Count(count), Domain::Count(least, most)) => {
             let scaled = count as f64 * factor;
             let apart = if factor < 1.0 {
                 scaled.round().min(count as f64 - 1.0)
@@ -40,7 +45,7 @@ fn times(value: Value, kind: Kind, factor: f64) -> Value {
             };
             Value::Count((apart as u64).clamp(least, most))
         }
-        (Value::Share(share), Kind::Share(least, most)) => {
+        (Value::Share(share), Domain::Share(least, most)) => {
             Value::Share((share * factor).clamp(least, most))
         }
         _ => value,

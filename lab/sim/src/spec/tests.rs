@@ -58,11 +58,11 @@ fn each_key_changes_what_it_names_alone() {
             let base = T::presets().iter().find(has).expect("a preset has it");
             let value = key.get(base).expect("it has it");
             let other = match key.kind {
-                Kind::Time(_, most) => Value::Time(most),
-                Kind::Count(_, most) => Value::Count(most),
-                Kind::Share(least, most) => Value::Share((least + most) / 3.0),
-                Kind::Flag => Value::Flag(value != Value::Flag(true)),
-                Kind::Word(words) => Value::Word(words[1]),
+                Domain::Time(_, most) => Value::Time(most),
+                Domain::Count(_, most) => Value::Count(most),
+                Domain::Share(least, most) => Value::Share((least + most) / 3.0),
+                Domain::Flag => Value::Flag(value != Value::Flag(true)),
+                Domain::Word(words) => Value::Word(words[1]),
             };
             let mut changed = base.clone();
             key.set(&mut changed, other).unwrap();

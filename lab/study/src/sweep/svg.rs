@@ -9,7 +9,7 @@ use super::cells::{Cell, Figures, cells};
 use super::merge::Merged;
 use super::summary::least_cpu;
 use clap::ValueEnum;
-use overlock_bench::registry::{Family, Kind};
+use overlock_bench::registry::{Family, Origin};
 use overlock_report::numbers::{factor, significant, time};
 use overlock_report::picture::{Axis, COLOURS, Canvas, Color, ShapeStyle, pen, picture};
 use panel::Panel;
@@ -167,10 +167,10 @@ fn dress(lock: &str) -> (&str, ShapeStyle) {
     let entry = families
         .flat_map(|family| family.locks())
         .find(|entry| entry.name == lock);
-    let style = match entry.map(|entry| entry.kind) {
+    let style = match entry.map(|entry| entry.origin) {
         _ if RECOMMENDED.contains(&lock) => COLOURS[0].stroke_width(3),
-        Some(Kind::Ours) => COLOURS[1].stroke_width(1),
-        Some(Kind::Model) => COLOURS[2].stroke_width(1),
+        Some(Origin::Ours) => COLOURS[1].stroke_width(1),
+        Some(Origin::Model) => COLOURS[2].stroke_width(1),
         _ => COLOURS[11].stroke_width(1),
     };
     (lock.strip_prefix("model:").unwrap_or(lock), style)

@@ -131,7 +131,7 @@ fn a_panic_is_a_violation_and_ends_the_run() {
     let job = start(made(Bound::None, panics), 0);
     assert!(job.all(Command::Stop, SOON));
     let verdict = job.verdict().clone().unwrap();
-    assert_eq!(verdict.kind, Kind::Panic);
+    assert_eq!(verdict.kind, ViolationKind::Panic);
     assert!(verdict.message.contains("as asked"), "{verdict}");
 }
 
@@ -149,7 +149,7 @@ fn giving_up_early_is_a_violation() {
             ..Fake::default()
         }))
     });
-    assert_eq!(verdict.kind, Kind::GaveUp);
+    assert_eq!(verdict.kind, ViolationKind::GaveUp);
     assert!(verdict.message.contains("gives up early"), "{verdict}");
 }
 
@@ -161,7 +161,7 @@ fn giving_up_for_no_reason_is_a_violation() {
             ..Fake::default()
         }))
     });
-    assert_eq!(verdict.kind, Kind::GaveUp);
+    assert_eq!(verdict.kind, ViolationKind::GaveUp);
     assert!(verdict.message.contains("for no reason"), "{verdict}");
 }
 

@@ -9,7 +9,7 @@ use overlock_core::sleep::barrier::Barrier;
 use super::Subject;
 use crate::job::Command;
 use crate::plan::Step;
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker::Worker;
 use crate::worker_state::Op;
 
@@ -76,7 +76,7 @@ impl Subject for Gathering {
         let strays = self.marks.iter().filter(|mark| mark.get() != round).count();
         if strays > 0 {
             worker.fail(Violation::new(
-                Kind::Exclusion,
+                ViolationKind::Exclusion,
                 format!(
                     "does not keep together: thread {} is in round {round}, and {strays} of {} are not",
                     worker.index(),
@@ -90,7 +90,7 @@ impl Subject for Gathering {
             self.command.store(worker.command() as u8, Relaxed);
             if self.rounds.fetch_add(1, Relaxed) + 1 != round {
                 worker.fail(Violation::new(
-                    Kind::Count,
+                    ViolationKind::Count,
                     format!("round {round} has no leader of its own, or two"),
                 ));
             }
@@ -113,7 +113,7 @@ impl Subject for Gathering {
             return Ok(());
         }
         Err(Violation::new(
-            Kind::Count,
+            ViolationKind::Count,
             format!(
                 "after {round} rounds not all threads have been through them: {:?}",
                 self.marks

@@ -16,7 +16,7 @@ use super::Subject;
 use super::counts;
 use crate::canary::Canary;
 use crate::plan::{How, Side, Step};
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker::{Ask, Worker};
 use crate::worker_state::Op;
 
@@ -154,7 +154,7 @@ impl<L: RawLock + Debug> Subject for Queue<L> {
         let waits = self.items.is_in_use() || self.room.is_in_use();
         if self.length() != 0 || waits || self.lock.is_locked() || self.lock.is_contended() {
             return Err(Violation::new(
-                Kind::State,
+                ViolationKind::State,
                 format!("nobody uses the queue: {}", self.state(0)),
             ));
         }

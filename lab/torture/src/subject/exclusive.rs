@@ -229,7 +229,7 @@ mod tests {
     use overlock_core::facts::HasFacts;
 
     use super::*;
-    use crate::violation::Kind;
+    use crate::violation::ViolationKind;
 
     fn nothing(_: usize) -> u64 {
         0
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[2].lock.lock();
         let violation = subject.at_rest(&nothing).unwrap_err();
-        assert_eq!(violation.kind, Kind::State);
+        assert_eq!(violation.kind, ViolationKind::State);
         let start = "nobody uses lock 2: locked: true, contended: false, sections: 0, ";
         assert!(violation.message.starts_with(start), "{violation}");
     }
@@ -251,7 +251,7 @@ mod tests {
         let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
         let _ = subject.seats[1].canary.write(0, |_| {});
         let violation = subject.at_rest(&nothing).unwrap_err();
-        assert_eq!(violation.kind, Kind::Count);
+        assert_eq!(violation.kind, ViolationKind::Count);
         let written = |lock| u64::from(lock == 1);
         assert_eq!(subject.at_rest(&written), Ok(()));
     }

@@ -12,7 +12,7 @@ use overlock::{Once, OnceLock};
 use super::Subject;
 use crate::canary::Canary;
 use crate::plan::Step;
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker::Worker;
 use crate::worker_state::Op;
 
@@ -92,7 +92,7 @@ impl Cells {
             let seen = worker.check(0, canary.read(|| {}));
             if seen.is_some_and(|runs| runs != 1) {
                 worker.fail(Violation::new(
-                    Kind::Count,
+                    ViolationKind::Count,
                     format!(
                         "does not run once: thread {} sees {seen:?} runs",
                         worker.index()
@@ -154,7 +154,7 @@ impl Subject for Cells {
             return Ok(());
         }
         Err(Violation::new(
-            Kind::State,
+            ViolationKind::State,
             format!("all have called it: {}", self.state(0)),
         ))
     }

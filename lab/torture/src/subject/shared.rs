@@ -307,7 +307,7 @@ mod tests {
 
     use super::*;
     use crate::subject::Permits;
-    use crate::violation::Kind;
+    use crate::violation::ViolationKind;
 
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[3].lock.read();
         let violation = subject.at_rest(&nothing).unwrap_err();
-        assert_eq!(violation.kind, Kind::State);
+        assert_eq!(violation.kind, ViolationKind::State);
         let start = "nobody uses lock 3: locked: true, for writing: false, ";
         assert!(violation.message.starts_with(start), "{violation}");
     }

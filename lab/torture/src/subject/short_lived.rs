@@ -16,7 +16,7 @@ use overlock_core::raw::{CreateError, RawLock, RawRwLock};
 
 use crate::plan::{How, Pause, Side, Step, Then};
 use crate::settings::LOCKS;
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker::{Ask, Worker};
 use crate::worker_state::Op;
 
@@ -297,7 +297,7 @@ impl<L: FreedLock> ShortLived<L> {
             return Ok(());
         }
         Err(Violation::new(
-            Kind::Count,
+            ViolationKind::Count,
             format!(
                 "does not exclude: of {made} locks that the last to acquire them frees {freed} were freed"
             ),

@@ -9,7 +9,7 @@ use overlock_core::sleep::ww_mutex::{self, Class, Context, Error, WwMutex};
 use super::Subject;
 use crate::canary::Canary;
 use crate::plan::{How, Side, Step};
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use crate::worker::{Ask, Worker};
 use crate::worker_state::Op;
 
@@ -65,7 +65,7 @@ impl Contexts {
         let all = |context: &_| self.attempt(worker, step, context);
         if let Err(error) = ww_mutex::acquire(self.class, all) {
             worker.fail(Violation::new(
-                Kind::State,
+                ViolationKind::State,
                 format!("refuses thread {}: {error}", worker.index()),
             ));
         }

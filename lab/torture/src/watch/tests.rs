@@ -147,7 +147,7 @@ fn a_thread_that_stands_still_is_noticed_and_so_is_who_it_waits_for() {
     let violation = scene
         .watch(LONG, |scene| scene.set(0, Op::Inside, 1))
         .unwrap();
-    assert_eq!(violation.kind, Kind::Hang);
+    assert_eq!(violation.kind, ViolationKind::Hang);
     let start = "hangs: thread 1 waits in lock of lock 0 since 0.";
     assert!(violation.message.starts_with(start), "{violation}");
     assert!(
@@ -190,7 +190,7 @@ fn without_a_bound_a_waiter_may_be_bypassed_for_ever_but_not_hang() {
     scene.set(1, Op::Lock, 0);
     assert_eq!(scene.watch(4 * PATIENCE, |scene| scene.visit()), None);
     let violation = scene.watch(LONG, |_| {}).unwrap();
-    assert_eq!(violation.kind, Kind::Hang);
+    assert_eq!(violation.kind, ViolationKind::Hang);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn with_a_bound_a_waiter_that_is_bypassed_for_too_long_starves() {
     scene.set(0, Op::Resting, 0);
     scene.set(1, Op::Lock, 0);
     let violation = scene.watch(LONG, |scene| scene.visit()).unwrap();
-    assert_eq!(violation.kind, Kind::Starvation);
+    assert_eq!(violation.kind, ViolationKind::Starvation);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn who_may_be_bypassed_though_not_without_end_starves_when_the_patience_ends() {
     scene.set(0, Op::Resting, 0);
     scene.set(1, Op::Lock, 0);
     let violation = scene.watch(LONG, |scene| scene.visit()).unwrap();
-    assert_eq!(violation.kind, Kind::Starvation);
+    assert_eq!(violation.kind, ViolationKind::Starvation);
 }
 
 /// It runs, but who is before it may not.
@@ -237,7 +237,7 @@ fn a_waiter_that_runs_and_is_bypassed_starves_at_once() {
     scene.set(1, Op::Lock, 0);
     scene.job.workers[1].set_thread(spinner.id);
     let violation = scene.watch(LONG, |scene| scene.visit()).unwrap();
-    assert_eq!(violation.kind, Kind::Starvation);
+    assert_eq!(violation.kind, ViolationKind::Starvation);
     assert!(violation.message.contains("though it ran"), "{violation}");
     assert!(scene.watch.overtaken() > 8);
 }
@@ -281,7 +281,7 @@ fn what_a_handler_found_is_reported() {
     let mut scene = Scene::new(Bound::None);
     scene.job.workers[1].handled.torn.raise(3);
     let violation = scene.watch.check().unwrap();
-    assert_eq!(violation.kind, Kind::Exclusion);
+    assert_eq!(violation.kind, ViolationKind::Exclusion);
     assert!(
         violation.message.contains("on thread 1 got lock 2"),
         "{violation}"

@@ -55,5 +55,8 @@ fn the_last_to_acquire_one_frees_it() {
 fn one_that_is_not_freed_is_noticed() {
     let short_lived = ShortLived::<Mutex>::default();
     short_lived.made.fetch_add(1, Relaxed);
-    assert_eq!(short_lived.at_rest().unwrap_err().kind, Kind::Count);
+    assert_eq!(
+        short_lived.at_rest().unwrap_err().kind,
+        ViolationKind::Count
+    );
 }
