@@ -88,9 +88,9 @@ impl Spin {
 impl Engine {
     /// `vcpu` goes on with its wait. Returns why its fibre is to be resumed, if it is.
     fn spins(&mut self, vcpu: usize, spin: &mut Spin) -> Option<Spun> {
-        let mut step = self.vcpus[vcpu].step;
+        let mut phase = self.vcpus[vcpu].phase;
         loop {
-            let (waits, next) = match step {
+            let (waits, next) = match phase {
                 Phase::Watch if spin.is_over(self.now) => return Some(Spun::Over),
                 Phase::Watch => {
                     let iteration = self.machine.costs.turn;
@@ -123,14 +123,14 @@ impl Engine {
                     self.accessed(vcpu, Access::Read);
                     (false, Phase::Act(verdict))
                 }
-                Phase::Act(_) if self.preempt_deferred(vcpu) => (true, step),
+                Phase::Act(_) if self.preempt_deferred(vcpu) => (true, phase),
                 Phase::Act(None) => return Some(Spun::Judge),
                 Phase::Act(Some(true)) => return Some(Spun::Holds),
                 Phase::Act(Some(false)) => (false, Phase::Watch),
             };
-            step = next;
+            phase = next;
             if waits {
-                self.vcpus[vcpu].step = step;
+                self.vcpus[vcpu].phase = phase;
                 return None;
             }
         }
@@ -140,7 +140,7 @@ impl Engine {
     fn begins_to_spin(&mut self, vcpu: usize, changes: u64, spin: &mut Spin) -> Option<Spun> {
         let state = &mut self.vcpus[vcpu];
         state.changes_seen = changes;
-        state.step = Phase::Watch;
+        state.phase = Phase::Watch;
         let spun = self.spins(vcpu, spin);
         if spun.is_none() {
             self.vcpus[vcpu].spin = Some(*spin);

@@ -75,7 +75,7 @@ pub(super) struct Vcpu {
     /// Its wait, if the engine carries one out, how far that is, and why its fibre goes on then,
     /// with the polls left.
     pub spin: Option<Spin>,
-    pub step: Phase,
+    pub phase: Phase,
     pub spun: Option<(Spun, Option<u64>)>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
@@ -114,7 +114,7 @@ impl Vcpu {
             spun_long: false,
             stores: Stores::default(),
             spin: None,
-            step: Phase::Watch,
+            phase: Phase::Watch,
             spun: None,
             line: 0,
             changes_seen: 0,
