@@ -5,7 +5,6 @@ mod machine;
 mod merge;
 mod reproduce;
 mod run;
-mod sensitivity;
 mod sweep;
 mod trace;
 mod workload;
@@ -37,7 +36,6 @@ pub struct Args {
 enum Command {
     Trace(Box<trace::Args>),
     Reproduce(Box<reproduce::Args>),
-    Sensitivity(Box<sensitivity::Args>),
     Sweep(Box<sweep::Args>),
     Merge(merge::Args),
 }
@@ -48,7 +46,6 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         None => run::run(&args.run),
         Some(Command::Trace(args)) => trace::run(args),
         Some(Command::Reproduce(args)) => reproduce::run(args),
-        Some(Command::Sensitivity(args)) => sensitivity::run(args),
         Some(Command::Sweep(args)) => sweep::run(args),
         Some(Command::Merge(args)) => merge::run(args),
     }
@@ -60,7 +57,6 @@ pub fn check(args: &Args) -> Result<(), Exit> {
         None => run::check(&args.run),
         Some(Command::Trace(args)) => trace::check(args),
         Some(Command::Reproduce(args)) => reproduce::check(args),
-        Some(Command::Sensitivity(args)) => sensitivity::check(args),
         Some(Command::Sweep(args)) => sweep::check(args),
         Some(Command::Merge(_)) => Ok(()),
     }
@@ -78,7 +74,6 @@ Examples:
   overlock-lab sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock-lab sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
   overlock-lab sim reproduce all                         the published tables, beside ours
-  overlock-lab sim sensitivity                           which of their claims hang on which constant
   overlock-lab sim sweep --vcpus 36,72,108 --out sweep.jsonl   many simulations, on all cores of this machine
 
 Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";

@@ -108,7 +108,6 @@ const WORDS: &[&str] = &[
     "bash",
     "trace",
     "sweep",
-    "sensitivity",
     "merge",
     "hybrid",
     "kvm-ring3",

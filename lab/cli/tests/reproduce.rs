@@ -8,11 +8,6 @@ use serde_json::Value;
 
 use common::{overlock_lab, refused};
 
-fn sensitivity(args: &[&str]) -> Assert {
-    let mut command = overlock_lab();
-    command.args(["sim", "sensitivity"]).args(args).assert()
-}
-
 fn reproduce(args: &[&str]) -> Assert {
     let mut command = overlock_lab();
     command.args(["sim", "reproduce"]).args(args).assert()
@@ -111,70 +106,4 @@ fn tables_are_drawn() {
         let (_, after) = rest.split_once(&format!("\n{part}")).expect(part);
         rest = after;
     }
-}
-
-/// A constant is changed both ways, and its effects stand beside those of chance, for people and
-/// for programs.
-#[test]
-fn constants_are_changed_and_what_moves_is_told() {
-    let quick = [
-        "qdisc",
-        "--length",
-        "0.02",
-        "--seeds",
-        "1",
-        "--keys",
-        "hop,request",
-    ];
-    let told = |more: &[&str]| {
-        let output = sensitivity(&[&quick[..], more].concat()).success();
-        String::from_utf8(output.get_output().stdout.clone()).unwrap()
-    };
-    let text = told(&["--jobs", "1"]);
-    for part in [
-        "qdisc: seed 1, 0.02 of",
-        "-20 %",
-        "(other seeds)",
-        "request",
-    ] {
-        assert!(text.contains(part), "{text}");
-    }
-    assert!(text.contains("Not in these simulations: hop."), "{text}");
-    assert_eq!(text, told(&["--jobs", "3"]));
-    assert!(told(&["--markdown"]).contains("| constant | -20 % |"));
-    let json: Value = serde_json::from_str(&told(&["--json", "-", "--by", "10"])).unwrap();
-    assert_eq!(
-        (&json["by"], &json["unused"][0]),
-        (&0.1.into(), &"hop".into())
-    );
-    let request = &json["constants"][0];
-    assert_eq!(request["constant"], "request");
-    assert!(request["up"]["change"].as_f64().unwrap() > 0.0);
-    assert!(request["down"]["loses"].is_array());
-    let names = predicate::str::contains("request ").and(predicate::str::contains("wake_idle "));
-    sensitivity(&["--list"]).success().stdout(names);
-}
-
-#[test]
-fn constants_that_do_not_exist_are_refused_with_those_that_do() {
-    let unknown = [
-        "unknown constant 'requets'; did you mean 'request'?",
-        "chores_every",
-    ];
-    refused(sensitivity(&["--keys", "gap,requets"]), &unknown);
-    refused(sensitivity(&["--keys", "gap,gap"]), &["gap is there twice"]);
-    refused(sensitivity(&["dbench"]), &["unknown table 'dbench'"]);
-    refused(
-        sensitivity(&["--by", "0"]),
-        &["--by 0: must be a percentage"],
-    );
-    let apart = ["qdisc", "--by", "80", "--keys", "across"];
-    refused(
-        sensitivity(&apart),
-        &["--by 80", "socket must be at most across"],
-    );
-    refused(
-        sensitivity(&["--json", "/nowhere/at/all"]),
-        &["--json /nowhere/at/all"],
-    );
 }

@@ -7,7 +7,6 @@
 mod file;
 mod key;
 mod print;
-mod scale;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +15,6 @@ use std::fmt;
 pub use file::is_file;
 pub use key::{Domain, Field, Key, Value};
 pub use print::toml;
-pub use scale::{constants, scaled};
 
 /// Something that has presets, and keys that change them.
 pub trait Spec: Clone + 'static {
@@ -24,8 +22,6 @@ pub trait Spec: Clone + 'static {
     const WHAT: &'static str;
     /// Keys that are not fields; [`narrow`](Self::narrow) takes their values.
     const NARROWING: &'static [&'static str] = &[];
-    /// Keys that say how many parts it has, and so are no constants of a model.
-    const TOPOLOGY: &'static [&'static str] = &[];
     /// Its keys, in the order in which they are printed and assigned.
     fn keys() -> &'static [Key<Self>];
     /// Its presets.
@@ -321,7 +317,7 @@ fn unknown<T: Spec>(name: &str) -> String {
 
 /// The question whether a name means one of `names` that is like it, if there is one, and the
 /// article of what follows.
-pub fn meant(name: &str, names: &[&str]) -> String {
+fn meant(name: &str, names: &[&str]) -> String {
     let near = |other: &&&str| strsim::jaro_winkler(name, other);
     let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
     match nearest {

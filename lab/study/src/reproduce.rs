@@ -9,7 +9,6 @@ mod judge;
 pub mod label;
 pub mod markdown;
 pub mod score;
-pub mod sensitivity;
 pub mod svg;
 mod tables;
 #[cfg(test)]
@@ -79,31 +78,15 @@ impl Case {
         format!("{} {} {}", self.machine, self.lock, self.vcpus)
     }
 
-    fn site(&self) -> Site {
-        Site {
-            machine: Machine::preset(self.machine)
-                .expect("tables name presets")
-                .clone(),
-            host: Host::preset(self.host)
-                .expect("tables name presets")
-                .clone(),
-        }
+    fn machine(&self) -> Machine {
+        let machine = Machine::preset(self.machine);
+        machine.expect("tables name presets").clone()
     }
-}
 
-/// The machine and the host of a simulation.
-#[derive(Clone, Debug, PartialEq)]
-struct Site {
-    machine: Machine,
-    host: Host,
-}
-
-/// A simulation to run.
-#[derive(Clone, Copy, Debug)]
-struct Job<'a> {
-    case: &'a Case,
-    site: &'a Site,
-    seed: u64,
+    fn host(&self) -> Host {
+        let host = Host::preset(self.host);
+        host.expect("tables name presets").clone()
+    }
 }
 
 /// The results of a case.
@@ -164,14 +147,10 @@ impl Table {
         mut done: impl FnMut(&Case),
     ) -> Result<Reproduction, Failure> {
         let cases = (self.cases)();
-        let sites: Vec<Site> = cases.iter().map(Case::site).collect();
-        let seeds = options.numbers();
-        let jobs = seeds.flat_map(|seed| {
-            let all = cases.iter().zip(&sites);
-            all.map(move |(case, site)| Job { case, site, seed })
-        });
-        let runs = simulate_all(jobs, options, |job| done(job.case))?;
-        let mut verdict = self.verdict(&runs, cases.len());
+        let runs = simulate_all(&cases, options, &mut done)?;
+        let seeds = runs.chunks(cases.len());
+        let seeds = seeds.map(|runs| (self.judge)(&Results(runs.to_vec())));
+        let mut verdict = Verdict::over(&seeds.collect::<Vec<_>>());
         score::predict(&mut verdict);
         Ok(Reproduction {
             table: self.name,
@@ -185,37 +164,25 @@ impl Table {
             verdict,
         })
     }
-
-    /// The verdict on the runs of all seeds: so many cases for each.
-    fn verdict(&self, runs: &[Run], cases: usize) -> Verdict {
-        let seeds = runs.chunks(cases);
-        let seeds = seeds.map(|runs| (self.judge)(&Results(runs.to_vec())));
-        Verdict::over(&seeds.collect::<Vec<_>>())
-    }
 }
 
-impl Options {
-    /// The seeds.
-    fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
-        let first = self.seed;
-        (0..self.seeds.max(1) as u64).map(move |next| first.wrapping_add(next))
-    }
-}
-
-/// Simulates `jobs`, and calls `done` after each. Returns their results in the order of the jobs.
-fn simulate_all<'a>(
-    jobs: impl IntoIterator<Item = Job<'a>>,
+/// Simulates the cases with each seed, and calls `done` after each simulation. Returns their
+/// results, a seed after the other.
+fn simulate_all(
+    cases: &[Case],
     options: &Options,
-    mut done: impl FnMut(Job<'a>),
+    done: &mut dyn FnMut(&Case),
 ) -> Result<Vec<Run>, Failure> {
     let failed = Cell::new(false);
-    let waiting = jobs.into_iter().enumerate().take_while(|_| !failed.get());
-    let work = |(_, job)| simulate(job, options);
+    let seeds = (0..options.seeds.max(1) as u64).map(|next| options.seed.wrapping_add(next));
+    let jobs = seeds.flat_map(|seed| cases.iter().map(move |case| (case, seed)));
+    let waiting = jobs.enumerate().take_while(|_| !failed.get());
+    let work = |(_, (case, seed))| simulate(case, seed, options);
     let mut runs = pool::each(waiting, options.jobs, work, |results| {
-        let ended = results.map(|((index, job), run)| {
+        let ended = results.map(|((index, (case, _)), run)| {
             let run = run.unwrap_or_else(|panic| resume_unwind(panic));
             match run {
-                Ok(_) => done(job),
+                Ok(_) => done(case),
                 Err(_) => failed.set(true),
             }
             (index, run)
@@ -226,15 +193,14 @@ fn simulate_all<'a>(
     runs.into_iter().map(|(_, run)| run).collect()
 }
 
-fn simulate(job: Job<'_>, options: &Options) -> Result<Run, Failure> {
-    let Job { case, site, seed } = job;
+fn simulate(case: &Case, seed: u64, options: &Options) -> Result<Run, Failure> {
     let failure = |error| Failure {
         case: case.label(),
         error,
     };
-    let Site { machine, host } = site.clone();
+    let machine = case.machine();
     let cpus = machine.cpus() as f64;
-    let world = Simulated::new(machine, host, seed, Arc::clone(&options.interrupt));
+    let world = Simulated::new(machine, case.host(), seed, Arc::clone(&options.interrupt));
     let world = world.in_guests(case.guests);
     let locks = select(case.workload.family(), [case.lock]).expect("tables name locks");
     let plan = Plan {

@@ -44,12 +44,6 @@ static KEYS: &[Key<Machine>] = &[
 impl Spec for Machine {
     const WHAT: &'static str = "machine";
     const NARROWING: &'static [&'static str] = &["cores"];
-    const TOPOLOGY: &'static [&'static str] = &[
-        "sockets",
-        "clusters",
-        "cores_per_socket",
-        "threads_per_core",
-    ];
 
     fn keys() -> &'static [Key<Self>] {
         KEYS

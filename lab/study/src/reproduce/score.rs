@@ -19,7 +19,6 @@
 
 use serde::Serialize;
 
-use super::label::Scale;
 use super::{Line, Reproduction, Verdict};
 use overlock_sim::machine::Machine;
 
@@ -148,22 +147,10 @@ fn offset(series: &[&Line], log: impl Fn(&Line) -> f64) -> Option<f64> {
     (series.len() > 1).then(|| offsets.sum::<f64>() / series.len() as f64)
 }
 
-/// The mean error of all figures, whether the null model predicts them or not.
-pub(super) fn mean_error(verdicts: &[Verdict]) -> f64 {
-    let errors = || {
-        let lines = verdicts.iter().flat_map(|verdict| &verdict.lines);
-        lines.map(|line| error(line, line.measured))
-    };
-    errors().sum::<f64>() / errors().count().max(1) as f64
-}
-
+/// How far a figure is from the published one, on logarithms.
 fn error(line: &Line, figure: f64) -> f64 {
-    apart(line.what.unit.scale, figure, line.published)
-}
-
-/// How far two figures are apart, on logarithms.
-pub(super) fn apart(scale: Scale, one: f64, other: f64) -> f64 {
-    let apart = (scale.log(one) - scale.log(other)).abs();
+    let scale = line.what.unit.scale;
+    let apart = (scale.log(figure) - scale.log(line.published)).abs();
     // A simulation that is too short has no figure; that is no merit.
     if apart.is_nan() {
         FARTHEST.ln()
