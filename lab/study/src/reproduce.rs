@@ -7,9 +7,7 @@
 
 mod judge;
 pub mod label;
-pub mod markdown;
 pub mod score;
-pub mod svg;
 mod tables;
 #[cfg(test)]
 mod tests;

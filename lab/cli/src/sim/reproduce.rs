@@ -8,7 +8,8 @@ use std::thread;
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
 use overlock_report::json;
-use overlock_study::reproduce::{Failure, Options, TABLES, Table, markdown, svg, text};
+use overlock_study::reproduce::text::{Form, describe, summary};
+use overlock_study::reproduce::{Failure, Options, TABLES, Table};
 
 use crate::exit::Exit;
 use crate::files::Files;
@@ -34,7 +35,7 @@ pub struct Args {
     list: bool,
 
     /// Simulate so many times as long as is normal: 0.1 for a quick run
-    #[arg(long, value_name = "X", value_parser = length(), default_value = "1")]
+    #[arg(long, value_name = "X", value_parser = number(1e-3, 1e3, "times the normal length"), default_value = "1")]
     length: f64,
 
     /// Seed of the random choices: another number is another run
@@ -52,14 +53,6 @@ pub struct Args {
     /// Write everything as JSON; `-` is the standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-
-    /// Write a line for each figure
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-
-    /// Draw the tables below each other: published figures, their tolerances, simulated figures
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
 
     /// Print the tables as results/simulator-tables.md has them, and the scores of
     /// docs/evidence/simulator.md
@@ -92,7 +85,7 @@ impl Choice {
 }
 
 /// The tables of these names.
-pub fn tables(names: &[String]) -> Result<Vec<&'static Table>, Exit> {
+fn tables(names: &[String]) -> Result<Vec<&'static Table>, Exit> {
     let mut tables: Vec<&'static Table> = Vec::new();
     for name in names {
         match (name.as_str(), Table::named(name)) {
@@ -110,11 +103,6 @@ pub fn tables(names: &[String]) -> Result<Vec<&'static Table>, Exit> {
     Ok(tables)
 }
 
-/// How many times as long as is normal.
-pub fn length() -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync {
-    number(1e-3, 1e3, "times the normal length")
-}
-
 /// More threads than any machine has CPUs.
 pub const MOST_JOBS: u64 = 4096;
 
@@ -124,7 +112,7 @@ pub fn cpus() -> usize {
 }
 
 /// The exit after a simulation that has failed.
-pub fn failed(failure: Failure) -> Exit {
+fn failed(failure: Failure) -> Exit {
     match failure.error {
         Error::Interrupted => Exit::Interrupted,
         error => Exit::Failed(format!("{}: {error}", failure.case)),
@@ -139,11 +127,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return print(io::stdout().lock(), text.as_bytes());
     }
     let Choice { tables, options } = Choice::new(args)?;
-    let files = Files::open([
-        ("--json", &args.json),
-        ("--csv", &args.csv),
-        ("--svg", &args.svg),
-    ])?;
+    let files = Files::open([("--json", &args.json)])?;
+    let form = match args.markdown {
+        true => Form::Markdown,
+        false => Form::Plain,
+    };
     let silent = args.quiet || files.use_stdout();
     ending::on_interrupt(Arc::clone(&options.interrupt))?;
 
@@ -162,27 +150,16 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             failed(failure)
         })?;
         if !silent {
-            let text = match args.markdown {
-                true => markdown::table(&reproduction),
-                false => text::describe(&reproduction),
-            } + "\n";
+            let text = describe(form, &reproduction) + "\n";
             progress.aside(|| print(io::stdout().lock(), text.as_bytes()))?;
         }
         all.push(reproduction);
     }
     progress.finish();
     if !silent && all.len() > 1 {
-        let text = match args.markdown {
-            true => markdown::summary(&all),
-            false => text::summary(&all),
-        };
-        print(io::stdout().lock(), text.as_bytes())?;
+        print(io::stdout().lock(), summary(form, &all).as_bytes())?;
     }
-    files.write([
-        &|out| json::write(out, &all),
-        &|out| text::csv(out, &all),
-        &|out| svg::write(out, &all),
-    ])
+    files.write([&|out| json::write(out, &all)])
 }
 
 /// Checks the options as [`run`] does.
@@ -193,7 +170,7 @@ pub fn check(args: &Args) -> Result<(), Exit> {
 const EXAMPLES: &str = "\
 Examples:
   overlock-lab sim reproduce hybrid-micro              minutes on a laptop
-  overlock-lab sim reproduce all --json tables.json --svg tables.svg
+  overlock-lab sim reproduce all --json tables.json
   overlock-lab sim reproduce semop qdisc --length 0.1 --seeds 1  a quick look
 
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 bad use, 130 interrupted. A figure that is not reached is no failure.";

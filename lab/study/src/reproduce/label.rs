@@ -67,12 +67,10 @@ impl Scale {
 }
 
 /// The unit of figures.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// As the title of an axis.
-    pub title: &'static str,
-    /// As a word behind what is measured, if that does not say it already.
-    pub short: Option<&'static str>,
+    /// A word behind what is measured, if that does not say it already.
+    pub word: Option<&'static str>,
     /// The way in which its figures are compared on logarithms.
     pub scale: Scale,
 }
@@ -83,19 +81,7 @@ pub struct Quantity {
     /// Of what: the same in all places of a table.
     pub series: String,
     /// In what.
-    pub unit: &'static Unit,
-}
-
-impl Count {
-    /// As the title of an axis.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Vcpus => "vCPUs",
-            Self::Threads => "threads",
-            Self::Senders => "senders",
-            Self::Overcommit => "vCPUs for each CPU",
-        }
-    }
+    pub unit: Unit,
 }
 
 impl Place {
@@ -116,19 +102,11 @@ impl Place {
             ..self
         }
     }
-
-    /// As a label of an axis, whose title has the unit.
-    pub fn label(&self) -> String {
-        match self.of {
-            Count::Overcommit => format!("{}x", self.number),
-            _ => self.number.to_string(),
-        }
-    }
 }
 
 impl Unit {
     /// A figure of that series, measured in this.
-    pub fn of(&'static self, series: impl Into<String>) -> Quantity {
+    pub fn of(self, series: impl Into<String>) -> Quantity {
         Quantity {
             series: series.into(),
             unit: self,
@@ -141,18 +119,21 @@ impl Display for Place {
         if let Some(machine) = self.machine {
             write!(f, "{machine}, ")?;
         }
-        match self.of {
-            Count::Overcommit => f.write_str(&self.label()),
-            of => write!(f, "{} {}", self.number, of.title()),
-        }
+        f.write_str(&self.number.to_string())?;
+        f.write_str(match self.of {
+            Count::Vcpus => " vCPUs",
+            Count::Threads => " threads",
+            Count::Senders => " senders",
+            Count::Overcommit => "x",
+        })
     }
 }
 
 impl Display for Quantity {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.series)?;
-        match self.unit.short {
-            Some(short) => write!(f, ", {short}"),
+        match self.unit.word {
+            Some(word) => write!(f, ", {word}"),
             None => Ok(()),
         }
     }
@@ -180,17 +161,14 @@ mod tests {
         assert_eq!(place.to_string(), "36 vCPUs");
         let place = Place::new(4, Count::Threads).on("barcelona");
         assert_eq!(place.to_string(), "barcelona, 4 threads");
-        assert_eq!(place.label(), "4");
         assert_eq!(Place::new(2, Count::Overcommit).to_string(), "2x");
-        static PERCENT: Unit = Unit {
-            title: "gain, percent",
-            short: Some("percent"),
+        const PERCENT: Unit = Unit {
+            word: Some("percent"),
             scale: Scale::Gain,
         };
         assert_eq!(PERCENT.of("gain").to_string(), "gain, percent");
-        static RATE: Unit = Unit {
-            title: "rate",
-            short: None,
+        const RATE: Unit = Unit {
+            word: None,
             scale: Scale::Absolute,
         };
         assert_eq!(RATE.of("hybrid, most").to_string(), "hybrid, most");

@@ -72,8 +72,7 @@ fn at(vcpus: usize) -> Place {
     Place::new(vcpus, Count::Vcpus)
 }
 
-static GAIN: Unit = Unit {
-    title: "gain, percent",
-    short: Some("percent"),
+const GAIN: Unit = Unit {
+    word: Some("percent"),
     scale: Scale::Gain,
 };

@@ -1,17 +1,94 @@
-//! A reproduced table for people, as CSV, and a summary of several.
+//! Reproduced tables and their scores, for people and as results/simulator-tables.md has them: each
+//! between two comments, by which `.ci/simulator` finds it.
 
 use std::fmt::Write;
-use std::io;
 
-use serde::Serialize;
-
-use super::label::{Place, Quantity};
 use super::score::{Score, groups};
 use super::{Claim, Line, Reproduction, Verdict};
 use overlock_report::columns::table;
 use overlock_report::numbers::significant;
 
-const TITLES: [&str; 8] = [
+/// The form of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For a terminal.
+    Plain,
+    /// For a page.
+    Markdown,
+}
+
+/// A table with its claims and its scores.
+pub fn describe(form: Form, reproduction: &Reproduction) -> String {
+    let Reproduction {
+        table,
+        about,
+        assumes,
+        fitted,
+        verdict,
+        ..
+    } = reproduction;
+    let figures = verdict.lines.iter().map(|line| figure(form, line));
+    let mut text = form.table(FIGURES, figures);
+    if !verdict.claims.is_empty() {
+        let claims = verdict.claims.iter().map(|one| claim(form, one));
+        text += &format!("\n{}", form.table(CLAIMS, claims));
+    }
+    let _ = write!(text, "\n{}.\n", scores(verdict));
+    if form == Form::Markdown {
+        return between(table, &text);
+    }
+    let left_out = match fitted {
+        true => "",
+        false => "not looked at when the cost model was fitted\n",
+    };
+    format!("{table}: {about}\nassumed: {assumes}\n{left_out}\n{text}")
+}
+
+/// The scores of groups of tables, and of all tables.
+pub fn summary(form: Form, all: &[Reproduction]) -> String {
+    let tables = all.iter().map(|one| {
+        let score = Score::of(&one.verdict.lines);
+        (one.table.to_owned(), score)
+    });
+    let scores = groups(all).into_iter().chain(tables);
+    let text = form.table(SCORES, scores.map(|(name, score)| scored(name, &score)));
+    match form {
+        Form::Plain => text,
+        Form::Markdown => between("all", &text),
+    }
+}
+
+impl Form {
+    fn table<const N: usize>(
+        self,
+        titles: [&str; N],
+        rows: impl Iterator<Item = [String; N]>,
+    ) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        match self {
+            Self::Plain => table(titles, rows, |column| column > 0),
+            Self::Markdown => {
+                let titles = line(&titles.map(str::to_owned));
+                let rows = rows.map(|cells| line(&cells));
+                format!("{titles}|{}\n", "---|".repeat(N)) + &rows.collect::<String>()
+            }
+        }
+    }
+
+    /// Has a figure or claim stand out on a page that is not reached.
+    fn stands_out(self, text: String, good: bool) -> String {
+        match self {
+            Self::Markdown if !good => format!("**{text}**"),
+            _ => text,
+        }
+    }
+}
+
+fn between(name: &str, text: &str) -> String {
+    format!("<!-- sim reproduce {name}: begin -->\n\n{text}\n<!-- sim reproduce {name}: end -->\n")
+}
+
+const FIGURES: [&str; 8] = [
     "where",
     "what",
     "simulated",
@@ -22,154 +99,70 @@ const TITLES: [&str; 8] = [
     "within",
 ];
 
-/// The table with its claims.
-pub fn describe(reproduction: &Reproduction) -> String {
-    let Reproduction {
-        table,
-        about,
-        assumes,
-        fitted,
-        verdict,
-        ..
-    } = reproduction;
-    let mut text = format!("{table}: {about}\nassumed: {assumes}\n");
-    if !fitted {
-        let _ = writeln!(text, "{LEFT_OUT}");
-    }
-    text.push('\n');
-    if !verdict.lines.is_empty() {
-        let _ = writeln!(text, "{}", grid(&verdict.lines));
-    }
-    for claim in &verdict.claims {
-        let _ = writeln!(text, "{}", claimed(claim));
-    }
-    for score in scores(verdict) {
-        let _ = writeln!(text, "{score}");
-    }
-    let _ = writeln!(text, "{}", scored(&Score::of(&verdict.lines)));
-    text
+fn figure(form: Form, line: &Line) -> [String; 8] {
+    let bound = match line.absolute {
+        true => format!("± {}", significant(line.bound)),
+        false => format!("{:.0} %", line.bound * 100.0),
+    };
+    let within = format!("{bound}: {}", yes(line.reached));
+    [
+        line.place.to_string(),
+        line.what.to_string(),
+        significant(line.measured),
+        line.spread.map(significant).join(" to "),
+        significant(line.published),
+        format!("{:.2}", line.ratio),
+        line.null.map_or_else(String::new, significant),
+        form.stands_out(within, line.reached),
+    ]
 }
 
-/// The scores of groups of tables.
-pub fn summary(all: &[Reproduction]) -> String {
-    let line = |(name, score): &(String, Score)| format!("{name}: {}\n", scored(score));
-    groups(all).iter().map(line).collect()
+const CLAIMS: [&str; 5] = ["claim", "lead, %", "least to most", "margin, %", "holds"];
+
+fn claim(form: Form, claim: &Claim) -> [String; 5] {
+    let percent = |log: f64| format!("{:+.1}", log.exp_m1() * 100.0);
+    [
+        claim.what.clone(),
+        percent(claim.lead),
+        claim.spread.map(percent).join(" to "),
+        percent(claim.margin),
+        form.stands_out(yes(claim.holds).to_owned(), claim.holds),
+    ]
 }
 
-fn scored(score: &Score) -> String {
-    let Score {
-        figures,
-        reached,
-        scaled_reached,
-        null_reached,
-        ..
-    } = score;
-    let of =
-        |skill: Option<f64>| skill.map_or_else(String::new, |skill| format!(" (skill {skill:.2})"));
-    let (skill, scaled) = (of(score.skill()), of(score.scaled_skill()));
-    format!(
-        "of the {figures} figures that the null model predicts, {reached} are within their \
-         bounds{skill}, {scaled_reached} if scaled{scaled}, and {null_reached} of its own"
-    )
-}
-
-fn claimed(claim: &Claim) -> String {
-    let holds = if claim.holds { "holds" } else { "fails" };
-    let [least, most] = claim.spread.map(percent);
-    let (lead, margin) = (percent(claim.lead), percent(claim.margin));
-    format!(
-        "{holds}: {} ({lead} %, {least} to {most}; margin {margin})",
-        claim.what
-    )
-}
-
-/// The logarithm of a ratio, in percent.
-pub(super) fn percent(log: f64) -> String {
-    format!("{:+.1}", log.exp_m1() * 100.0)
+fn yes(reached: bool) -> &'static str {
+    if reached { "yes" } else { "no" }
 }
 
 /// How much of a table was reached.
-pub(super) fn scores(verdict: &Verdict) -> Vec<String> {
+fn scores(verdict: &Verdict) -> String {
     let ((reached, bounded), (held, claims)) = (verdict.reached(), verdict.held());
     let figures = format!("{reached} of {bounded} figures within their bounds");
     let claimed = format!("{held} of {claims} claims hold");
     let both = [(bounded, figures), (claims, claimed)];
     let counted = both.into_iter().filter(|(number, _)| *number > 0);
-    counted.map(|(_, text)| text).collect()
+    counted.map(|(_, text)| text).collect::<Vec<_>>().join("; ")
 }
 
-/// The remark on a table that was not used to fit the cost model.
-pub(super) const LEFT_OUT: &str = "not looked at when the cost model was fitted";
+const SCORES: [&str; 7] = [
+    "tables",
+    "figures",
+    "within their bounds",
+    "skill",
+    "scaled, within",
+    "scaled, skill",
+    "null model, within",
+];
 
-fn grid(lines: &[Line]) -> String {
-    let row = |line: &Line| {
-        [
-            line.place.to_string(),
-            line.what.to_string(),
-            significant(line.measured),
-            line.spread.map(significant).join(" to "),
-            significant(line.published),
-            format!("{:.2}", line.ratio),
-            line.null.map_or_else(String::new, significant),
-            within(line),
-        ]
-    };
-    table(TITLES, lines.iter().map(row), |column| {
-        (2..7).contains(&column)
-    })
-}
-
-pub(super) fn within(line: &Line) -> String {
-    let bound = if line.absolute {
-        format!("± {}", significant(line.bound))
-    } else {
-        format!("{:.0} %", line.bound * 100.0)
-    };
-    format!("{bound}: {}", if line.reached { "yes" } else { "no" })
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    table: &'a str,
-    place: Place,
-    what: &'a Quantity,
-    simulated: f64,
-    least: f64,
-    most: f64,
-    published: f64,
-    ratio: f64,
-    null: Option<f64>,
-    scaled: f64,
-    bound: f64,
-    reached: bool,
-}
-
-/// A line of CSV for each figure.
-///
-/// # Errors
-///
-/// Those of `out`.
-pub fn csv(out: &mut dyn io::Write, all: &[Reproduction]) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    for reproduction in all {
-        for line in &reproduction.verdict.lines {
-            writer
-                .serialize(Record {
-                    table: reproduction.table,
-                    place: line.place,
-                    what: &line.what,
-                    simulated: line.measured,
-                    least: line.spread[0],
-                    most: line.spread[1],
-                    published: line.published,
-                    ratio: line.ratio,
-                    null: line.null,
-                    scaled: line.scaled,
-                    bound: line.bound,
-                    reached: line.reached,
-                })
-                .map_err(io::Error::other)?;
-        }
-    }
-    writer.flush()
+fn scored(name: String, score: &Score) -> [String; 7] {
+    let of = |skill: Option<f64>| skill.map_or_else(String::new, |skill| format!("{skill:.2}"));
+    [
+        name,
+        score.figures.to_string(),
+        score.reached.to_string(),
+        of(score.skill()),
+        score.scaled_reached.to_string(),
+        of(score.scaled_skill()),
+        score.null_reached.to_string(),
+    ]
 }

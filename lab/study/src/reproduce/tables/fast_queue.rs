@@ -45,14 +45,12 @@ fn semop_cases() -> Vec<Case> {
         .collect()
 }
 
-static RATIO: Unit = Unit {
-    title: "ratio of the throughputs",
-    short: None,
+const RATIO: Unit = Unit {
+    word: None,
     scale: Scale::Ratio,
 };
-static MILLIONS: Unit = Unit {
-    title: "million operations a second",
-    short: Some("Mop/s"),
+const MILLIONS: Unit = Unit {
+    word: Some("Mop/s"),
     scale: Scale::Absolute,
 };
 

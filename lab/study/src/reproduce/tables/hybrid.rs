@@ -22,9 +22,8 @@ pub const MICRO: Table = Table {
     judge: micro,
 };
 
-static OPERATIONS: Unit = Unit {
-    title: "operations of a vCPU in 5 s",
-    short: None,
+const OPERATIONS: Unit = Unit {
+    word: None,
     scale: Scale::Absolute,
 };
 
@@ -80,9 +79,8 @@ pub const MODES: Table = Table {
     judge: modes,
 };
 
-static QUEUED: Unit = Unit {
-    title: "queued acquisitions, percent",
-    short: Some("percent"),
+const QUEUED: Unit = Unit {
+    word: Some("percent"),
     scale: Scale::Absolute,
 };
 
@@ -170,9 +168,8 @@ fn builds(machine: &'static str, vcpus: &[usize]) -> Vec<Case> {
     })
 }
 
-static SHORTEST: Unit = Unit {
-    title: "time over the shortest",
-    short: Some("over the shortest"),
+const SHORTEST: Unit = Unit {
+    word: Some("over the shortest"),
     scale: Scale::Absolute,
 };
 

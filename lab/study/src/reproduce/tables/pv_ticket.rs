@@ -26,9 +26,8 @@ pub const DBENCH: Table = Table {
     judge: dbench,
 };
 
-static SHARE: Unit = Unit {
-    title: "throughput over that of 1x",
-    short: Some("over 1x"),
+const SHARE: Unit = Unit {
+    word: Some("over 1x"),
     scale: Scale::Absolute,
 };
 

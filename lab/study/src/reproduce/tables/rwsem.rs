@@ -18,9 +18,8 @@ pub const RWSEM: Table = Table {
     judge: rwsem,
 };
 
-static THOUSANDS: Unit = Unit {
-    title: "thousand operations a second",
-    short: Some("kop/s"),
+const THOUSANDS: Unit = Unit {
+    word: Some("kop/s"),
     scale: Scale::Absolute,
 };
 
