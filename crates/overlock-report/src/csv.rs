@@ -35,7 +35,7 @@ pub fn write(out: impl Write, rows: &[impl Serialize]) -> io::Result<()> {
 }
 
 /// A field for each figure of `value`.
-pub fn spread<'a>(name: &str, value: &'a Value, fields: &mut Vec<(String, &'a Value)>) {
+fn spread<'a>(name: &str, value: &'a Value, fields: &mut Vec<(String, &'a Value)>) {
     match value {
         Value::Object(parts) => {
             for (part, value) in parts {

@@ -69,9 +69,9 @@ fn a_page_is_made_of_a_sweep() {
     refused(merge(&part).args(["--figure", "cpu"]).assert(), &["--svg"]);
     refused(
         merge(&part)
-            .args(["--csv", &picture, "--svg", &picture])
+            .args(["--out", &picture, "--svg", &picture])
             .assert(),
-        &["sweep.svg", "two of --out, --csv and --svg"],
+        &["sweep.svg", "two of --out and --svg"],
     );
     let stdout = merge(&part).args(["--svg", "-"]).assert().success();
     stdout

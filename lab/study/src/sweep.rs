@@ -11,13 +11,12 @@
 //! | [`store`] | the file of results, a line for each simulation |
 //! | [`run`] | all that are left to do, on several threads |
 //! | [`merge`] | several files made one |
-//! | [`table`], [`csv`] | the results for people, and for other programs |
+//! | [`table`] | the results for people |
 //! | [`cells`], [`summary`] | the locks against each other |
 //! | [`markdown`], [`svg`] | that for a page: tables, and a picture |
 
 pub mod build;
 pub mod cells;
-pub mod csv;
 pub mod error;
 pub mod grid;
 pub mod load;
@@ -25,7 +24,6 @@ pub mod markdown;
 pub mod merge;
 pub mod record;
 pub mod run;
-mod seal;
 pub mod shard;
 pub mod store;
 pub mod summary;
@@ -40,4 +38,4 @@ pub use grid::{Grid, Key, Point};
 pub use load::Load;
 pub use record::{Measured, Outcome, Record, simulate};
 pub use shard::Shard;
-pub use store::{Line, Part, Store};
+pub use store::{Part, Store};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use overlock_study::sweep::merge::{Merged, merge};
 use overlock_study::sweep::svg::{self, Figure};
-use overlock_study::sweep::{Part, csv, markdown, table};
+use overlock_study::sweep::{Part, markdown, table};
 
 use super::sweep::{refused, verdict};
 use crate::exit::Exit;
@@ -29,10 +29,6 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Write a line for each simulation, with all its figures
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-
     /// Write a picture: a chart for each machine and load, with a line for each lock
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -53,17 +49,11 @@ pub struct Args {
 /// Joins the parts that `args` name.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let merged = read(args)?;
-    let files = Files::open([
-        ("--out", &args.out),
-        ("--csv", &args.csv),
-        ("--svg", &args.svg),
-    ])?;
+    let files = Files::open([("--out", &args.out), ("--svg", &args.svg)])?;
     let stdout = files.use_stdout();
-    files.write([
-        &|out| merged.write(out),
-        &|out| csv::write(out, &merged.lines),
-        &|out| svg::write(out, &merged, args.figure),
-    ])?;
+    files.write([&|out| merged.write(out), &|out| {
+        svg::write(out, &merged, args.figure)
+    }])?;
     if !args.quiet {
         show(args, &merged, stdout)?;
     }
@@ -113,7 +103,7 @@ fn show(args: &Args, merged: &Merged, stdout: bool) -> Result<(), Exit> {
 const EXAMPLES: &str = "\
 Examples:
   overlock-lab sim merge sweep.jsonl                     the tables of a sweep
-  overlock-lab sim merge part*.jsonl --out all.jsonl --csv all.csv
+  overlock-lab sim merge part*.jsonl --out all.jsonl
   overlock-lab sim merge sweep.jsonl --markdown --svg sweep.svg
   overlock-lab sim merge sweep.jsonl --svg cpu.svg --figure cpu
 

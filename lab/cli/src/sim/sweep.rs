@@ -13,7 +13,7 @@ use overlock_sim::spec::{Bases, Spec};
 use overlock_study::sweep::grid::MOST_POINTS;
 use overlock_study::sweep::merge::failures;
 use overlock_study::sweep::run::{left, run as simulated};
-use overlock_study::sweep::{Error, Grid, Key, Line, Load, Point, Shard, Store, simulate};
+use overlock_study::sweep::{Error, Grid, Key, Load, Point, Record, Shard, Store, simulate};
 
 use super::build;
 use super::machine::{self, MOST_VCPUS};
@@ -277,7 +277,7 @@ pub fn refused(error: Error) -> Exit {
 }
 
 /// Whether all simulations went well.
-pub fn verdict(lines: &[Line]) -> Result<(), Exit> {
+pub fn verdict(lines: &[Record]) -> Result<(), Exit> {
     match failures(lines).next() {
         None => Ok(()),
         Some((key, error)) => Err(Exit::Failed(format!(

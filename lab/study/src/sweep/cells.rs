@@ -6,8 +6,7 @@ use std::fmt;
 
 use super::grid::machine_name;
 use super::merge::Merged;
-use super::record::{Measured, Outcome};
-use super::store::Line;
+use super::record::{Measured, Outcome, Record};
 use overlock_bench::stats::median;
 use overlock_bench::workload::Workload;
 
@@ -86,17 +85,17 @@ pub fn cells(merged: &Merged) -> Vec<Cell> {
     let cpus: HashMap<String, usize> = machines
         .map(|machine| (machine_name(machine), machine.cpus()))
         .collect();
-    let place = |line: &Line| line.record.key.place();
+    let place = |line: &Record| line.key.place();
     let cells = merged.lines.chunk_by(|a, b| place(a) == place(b));
     cells.map(|lines| cell(lines, &cpus)).collect()
 }
 
-fn cell(lines: &[Line], cpus: &HashMap<String, usize>) -> Cell {
-    let key = &lines[0].record.key;
+fn cell(lines: &[Record], cpus: &HashMap<String, usize>) -> Cell {
+    let key = &lines[0].key;
     let mut locks: Vec<Standing> = lines
-        .chunk_by(|a, b| a.record.key.lock == b.record.key.lock)
+        .chunk_by(|a, b| a.key.lock == b.key.lock)
         .map(|lines| Standing {
-            lock: lines[0].record.key.lock.clone(),
+            lock: lines[0].key.lock.clone(),
             figures: figures(lines),
             of_best: 0.0,
         })
@@ -135,10 +134,10 @@ fn shape(workload: &str) -> String {
 }
 
 /// The medians of the seeds, if none has failed.
-fn figures(lines: &[Line]) -> Option<Figures> {
+fn figures(lines: &[Record]) -> Option<Figures> {
     let seeds: Vec<&Measured> = lines
         .iter()
-        .map(|line| match &line.record.outcome {
+        .map(|line| match &line.outcome {
             Outcome::Measured(measured) => Some(measured.as_ref()),
             Outcome::Failed { .. } => None,
         })

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use super::build::Build;
 use super::error::Error;
 use super::grid::{Grid, Key};
-use super::record::Outcome;
-use super::store::{Line, Part, header};
+use super::record::{Outcome, Record};
+use super::store::{Part, header, line};
 
 /// All parts together.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Merged {
     /// The grid of the parts.
     pub grid: Grid,
     /// The results, in the grid's order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Record>,
     /// The points that no part has, in the same order.
     pub missing: Vec<Key>,
     /// Results that were there more than once.
@@ -36,7 +36,7 @@ pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Er
         return Ok(None);
     };
     let (build, grid) = (first.build.clone(), first.grid.clone());
-    let mut found: HashMap<Key, (Line, String)> = HashMap::new();
+    let mut found: HashMap<Key, (Record, String)> = HashMap::new();
     let mut duplicates = 0;
     let mut alone = true;
     for part in std::iter::once(first).chain(parts) {
@@ -44,15 +44,15 @@ pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Er
         if !std::mem::take(&mut alone) {
             part.expect(&build, &grid)?;
         }
-        for line in part.lines {
-            match found.get(&line.record.key) {
+        for record in part.lines {
+            match found.get(&record.key) {
                 None => {
                     let origin = part.path.display().to_string();
-                    found.insert(line.record.key.clone(), (line, origin));
+                    found.insert(record.key.clone(), (record, origin));
                 }
-                Some((other, _)) if other.text == line.text => duplicates += 1,
+                Some((other, _)) if *other == record => duplicates += 1,
                 Some((_, origin)) => {
-                    let key = &line.record.key;
+                    let key = &record.key;
                     return Err(Error::refused(
                         &part.path,
                         format!("contradicts {origin}, although both are of one build ({key})"),
@@ -71,7 +71,7 @@ pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Er
     for point in merged.grid.points() {
         let key = point.key();
         match found.remove(&key) {
-            Some((line, _)) => merged.lines.push(line),
+            Some((record, _)) => merged.lines.push(record),
             None => merged.missing.push(key),
         }
     }
@@ -91,17 +91,17 @@ impl Merged {
     /// Those of `out`.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "{}", header(&self.build, &self.grid))?;
-        for line in &self.lines {
-            writeln!(out, "{}", line.sealed(&self.build))?;
+        for record in &self.lines {
+            writeln!(out, "{}", line(record))?;
         }
         Ok(())
     }
 }
 
 /// Those of `lines` that failed, and how they did.
-pub fn failures(lines: &[Line]) -> impl Iterator<Item = (&Key, &str)> {
-    lines.iter().filter_map(|line| match &line.record.outcome {
-        Outcome::Failed { error } => Some((&line.record.key, error.as_str())),
+pub fn failures(lines: &[Record]) -> impl Iterator<Item = (&Key, &str)> {
+    lines.iter().filter_map(|record| match &record.outcome {
+        Outcome::Failed { error } => Some((&record.key, error.as_str())),
         Outcome::Measured(_) => None,
     })
 }

@@ -7,7 +7,7 @@ use std::thread;
 use super::error::Error;
 use super::grid::{Key, Point};
 use super::record::{Measured, Outcome, Record};
-use super::store::{Line, Store};
+use super::store::Store;
 use crate::pool;
 use overlock_bench::error::Error as Failure;
 use overlock_bench::interrupt::Interrupt;
@@ -25,8 +25,8 @@ impl<F: FnMut(usize, &Key)> Observer for F {
 }
 
 /// Of `points`, those that have no line yet.
-pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Line]) -> Vec<Point<'a>> {
-    let done: HashSet<&Key> = done.iter().map(|line| &line.record.key).collect();
+pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Record]) -> Vec<Point<'a>> {
+    let done: HashSet<&Key> = done.iter().map(|record| &record.key).collect();
     points
         .into_iter()
         .filter(|point| !done.contains(&point.key()))
@@ -47,7 +47,7 @@ pub fn run(
     interrupt: &Interrupt,
     simulate: impl Fn(&Point<'_>) -> Result<Measured, Failure> + Sync,
     observer: &mut impl Observer,
-) -> Result<Vec<Line>, Error> {
+) -> Result<Vec<Record>, Error> {
     let ended = Cell::new(0);
     let waiting = points
         .iter()
@@ -61,10 +61,10 @@ pub fn run(
                 None => continue,
             };
             let key = point.key();
-            let line = Line::new(Record { key, outcome });
+            let record = Record { key, outcome };
             // The other simulations would be lost.
-            store.append(&line).inspect_err(|_| interrupt.raise())?;
-            lines.push(line);
+            store.append(&record).inspect_err(|_| interrupt.raise())?;
+            lines.push(record);
             ended.set(lines.len());
         }
         Ok(lines)

@@ -1,5 +1,5 @@
 //! The file of results: a line of JSON that says what the file is, then one for each simulation
-//! that has ended. Each line ends with its checksum.
+//! that has ended.
 //!
 //! Lines are only ever appended, each in one piece as its simulation ends. A process that is killed
 //! in between leaves half a line at the end, which the next one removes; the rest is whole.
@@ -15,12 +15,11 @@ use super::build::Build;
 use super::error::Error;
 use super::grid::{Grid, Key, Names};
 use super::record::Record;
-use super::seal::{seal, unseal};
 
 /// How a file begins.
 const MARK: &str = r#"{"format":"overlock sweep","#;
 /// Changes with the meaning of the lines.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -38,30 +37,12 @@ pub(super) fn header(build: &Build, grid: &Grid) -> String {
         build: build.clone(),
         grid: grid.names(),
     };
-    let text = serde_json::to_string(&header).expect("names and numbers can be written");
-    seal(&text, None)
+    serde_json::to_string(&header).expect("names and numbers can be written")
 }
 
-/// A line that is there.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// Its content.
-    pub record: Record,
-    /// The line itself, without its checksum and its end.
-    pub text: String,
-}
-
-impl Line {
-    /// The line for a record.
-    pub fn new(record: Record) -> Self {
-        let text = serde_json::to_string(&record).expect("names and numbers can be written");
-        Self { record, text }
-    }
-
-    /// The line with its checksum, in a file of `build`.
-    pub(super) fn sealed(&self, build: &Build) -> String {
-        seal(&self.text, Some(build))
-    }
+/// The line of a result, without its end.
+pub(super) fn line(record: &Record) -> String {
+    serde_json::to_string(record).expect("names and numbers can be written")
 }
 
 /// The content of a file.
@@ -74,7 +55,7 @@ pub struct Part {
     /// The grid that it has when it is done, perhaps together with other parts.
     pub grid: Grid,
     /// The results, in their order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Record>,
     /// Bytes up to the end of the last line that is whole.
     whole: u64,
 }
@@ -116,22 +97,21 @@ impl Part {
 
     fn fill<'a>(&mut self, lines: impl Iterator<Item = &'a str>) -> Result<(), Error> {
         let points = self.grid.points();
-        let mut found: HashMap<Key, Option<String>> =
+        let mut found: HashMap<Key, Option<Record>> =
             points.iter().map(|point| (point.key(), None)).collect();
         for (index, text) in lines.enumerate() {
             let refused = |why: String| {
                 let number = index + 2;
                 Error::refused(&self.path, format!("line {number} {why}"))
             };
-            let text = unseal(text, Some(&self.build)).map_err(refused)?;
-            let record: Record = serde_json::from_str(&text)
+            let record: Record = serde_json::from_str(text)
                 .map_err(|error| refused(format!("is damaged: {error}")))?;
             let Some(place) = found.get_mut(&record.key) else {
                 return Err(refused(format!("is not of this grid: {}", record.key)));
             };
-            match place.replace(text.clone()) {
-                None => self.lines.push(Line { text, record }),
-                Some(other) if other == text => {}
+            match place.replace(record.clone()) {
+                None => self.lines.push(record),
+                Some(other) if other == record => {}
                 Some(_) => {
                     return Err(refused(format!("contradicts one before: {}", record.key)));
                 }
@@ -169,8 +149,7 @@ fn first(line: &str) -> Result<(Build, Grid), String> {
             "line 1 is of format {version}, and this program has format {VERSION}"
         ));
     }
-    let object = unseal(line, None).map_err(|why| format!("line 1 {why}"))?;
-    let header: Header = serde_json::from_str(&object).map_err(damaged)?;
+    let header: Header = serde_json::from_str(line).map_err(damaged)?;
     let grid = header.grid.grid();
     let grid = grid.map_err(|error| format!("line 1 is of no grid: {error}"))?;
     Ok((header.build, grid))
@@ -180,7 +159,6 @@ fn first(line: &str) -> Result<(Build, Grid), String> {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    build: Build,
     file: File,
 }
 
@@ -192,7 +170,7 @@ impl Store {
     ///
     /// If the file is of something else or of another build, or was changed. If it cannot be
     /// written, or another process writes it now.
-    pub fn open(path: &Path, build: &Build, grid: &Grid) -> Result<(Self, Vec<Line>), Error> {
+    pub fn open(path: &Path, build: &Build, grid: &Grid) -> Result<(Self, Vec<Record>), Error> {
         let io = || Error::io(path);
         let mut file = OpenOptions::new()
             .read(true)
@@ -223,7 +201,6 @@ impl Store {
         file.seek(SeekFrom::Start(whole)).map_err(io())?;
         let mut store = Self {
             path: path.to_owned(),
-            build: build.clone(),
             file,
         };
         let lines = match part {
@@ -241,8 +218,8 @@ impl Store {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn append(&mut self, line: &Line) -> Result<(), Error> {
-        self.write(line.sealed(&self.build))
+    pub fn append(&mut self, record: &Record) -> Result<(), Error> {
+        self.write(line(record))
     }
 
     fn write(&mut self, mut text: String) -> Result<(), Error> {

@@ -2,8 +2,7 @@
 
 use overlock_sim::account::State;
 
-use super::record::{Measured, Outcome};
-use super::store::Line;
+use super::record::{Measured, Outcome, Record};
 use overlock_bench::probe::Times;
 use overlock_bench::stats::median;
 use overlock_report::columns::{Column, NOTHING, blocks, optional};
@@ -110,13 +109,13 @@ impl Row {
 
 /// All tables, one for each machine, host, workload and number of vCPUs, for a terminal of `width`
 /// columns, or for a file if there is none. The lines are in the grid's order.
-pub fn render(lines: &[Line], width: Option<u16>) -> String {
-    let place = |line: &Line| line.record.key.place();
+pub fn render(lines: &[Record], width: Option<u16>) -> String {
+    let place = |line: &Record| line.key.place();
     let mut text = String::new();
     for lines in lines.chunk_by(|a, b| place(a) == place(b)) {
         text += &(place(&lines[0]) + "\n");
         let rows: Vec<Row> = lines
-            .chunk_by(|a, b| a.record.key.lock == b.record.key.lock)
+            .chunk_by(|a, b| a.key.lock == b.key.lock)
             .map(row)
             .collect();
         let name = |row: &Row| row.lock.clone();
@@ -125,16 +124,16 @@ pub fn render(lines: &[Line], width: Option<u16>) -> String {
     text + "Operations are those of one simulation; all are medians over the seeds.\n"
 }
 
-fn row(lines: &[Line]) -> Row {
+fn row(lines: &[Record]) -> Row {
     let measured: Vec<Measured> = lines
         .iter()
-        .filter_map(|line| match &line.record.outcome {
+        .filter_map(|line| match &line.outcome {
             Outcome::Measured(measured) => Some(Measured::clone(measured)),
             Outcome::Failed { .. } => None,
         })
         .collect();
     Row {
-        lock: lines[0].record.key.lock.clone(),
+        lock: lines[0].key.lock.clone(),
         failed: lines.len() - measured.len(),
         measured,
     }

@@ -36,7 +36,7 @@ fn merged() -> Merged {
             })),
         };
         let key = point.key();
-        Line::new(Record { key, outcome })
+        Record { key, outcome }
     });
     Merged {
         build: build(),
@@ -52,7 +52,7 @@ fn merged() -> Merged {
 fn no_operations_have_no_fairness() {
     let mut merged = merged();
     for line in &mut merged.lines {
-        if let Outcome::Measured(measured) = &mut line.record.outcome {
+        if let Outcome::Measured(measured) = &mut line.outcome {
             (measured.total, measured.jain) = (0, 1.0);
         }
     }
