@@ -1,16 +1,9 @@
-//! Charts, whose axes have the labels that we want, and are logarithmic where figures are far
-//! apart.
+//! Charts, whose axes have the labels that we want.
 
 use std::ops::Range;
 
 use super::{BLACK, Canvas, Color, HPos, Point, VPos, pen};
 use crate::numbers::{count, trimmed};
-
-/// Figures that are further apart than this, as a factor, have a logarithmic axis.
-const FAR: f64 = 10.0;
-
-/// Between the outermost figures and the ends, as a share of what is between the figures.
-const ROOM: f64 = 0.06;
 
 /// An axis.
 #[derive(Clone, Debug)]
@@ -46,15 +39,6 @@ impl Axis {
         }
     }
 
-    /// The same with lines between the places.
-    pub fn divided(self) -> Self {
-        let places = self.labels.iter().skip(1);
-        Self {
-            lines: places.map(|(place, _)| place - 0.5).collect(),
-            ..self
-        }
-    }
-
     /// Levels of overcommit, which are in order: equal distances are equal factors.
     pub fn levels(levels: &[f64]) -> Self {
         let ends = (levels.first().copied(), levels.last().copied());
@@ -87,33 +71,6 @@ impl Axis {
     pub fn up_to(most: f64) -> Self {
         let range = 0.0..if most > 0.0 { most * 1.05 } else { 1.0 };
         Self::new(range.clone(), false, steps(&range), label)
-    }
-
-    /// One with room for all figures that are finite.
-    pub fn over(figures: impl IntoIterator<Item = f64>) -> Self {
-        let finite = figures.into_iter().filter(|figure| figure.is_finite());
-        let (least, most) = ends(finite).unwrap_or((0.0, 1.0));
-        if least > 0.0 && most / least > FAR {
-            let room = (most / least).powf(ROOM);
-            let range = least / room..most * room;
-            return Self::new(range.clone(), true, powers(&range), label);
-        }
-        let room = match ROOM * (most - least) {
-            0.0 => ROOM * most.abs().max(1.0),
-            room => room,
-        };
-        // Zero is shown where that costs little.
-        let low = match least {
-            0.0.. if least < 0.4 * most => 0.0,
-            _ => least - room,
-        };
-        let range = low..most + room;
-        Self::new(range.clone(), false, steps(&range), label)
-    }
-
-    /// Whether equal distances are equal factors.
-    pub fn is_logarithmic(&self) -> bool {
-        self.logarithmic
     }
 
     /// The place of a figure on an axis between these pixels.
@@ -160,22 +117,6 @@ fn steps(range: &Range<f64>) -> Vec<f64> {
     let first = (range.start / step).ceil() as i64;
     let last = (range.end / step).floor() as i64;
     (first..=last).map(|number| number as f64 * step).collect()
-}
-
-/// Powers of ten in the range and some numbers between, fewer where there are many powers.
-fn powers(range: &Range<f64>) -> Vec<f64> {
-    let decades = (range.end / range.start).log10();
-    let (first, last) = (
-        range.start.log10().floor() as i32,
-        range.end.log10().ceil() as i32,
-    );
-    let between: &[f64] = match decades {
-        ..1.7 => &[1.0, 2.0, 5.0],
-        ..4.0 => &[1.0, 3.0],
-        _ => &[1.0],
-    };
-    let all = (first..=last).flat_map(|power| between.iter().map(move |x| x * 10_f64.powi(power)));
-    all.filter(|label| range.contains(label)).collect()
 }
 
 /// A chart, without what it shows.
@@ -246,54 +187,16 @@ impl Chart {
 mod tests {
     use super::*;
 
-    fn labels(figures: &[f64]) -> Vec<String> {
-        let axis = Axis::over(figures.iter().copied());
-        axis.labels.into_iter().map(|(_, label)| label).collect()
-    }
-
     #[test]
     fn labels_are_round_and_few() {
-        assert_eq!(labels(&[0.0, 97.0]), ["0", "20", "40", "60", "80", "100"]);
-        assert_eq!(labels(&[0.92, 1.6]), ["1", "1.2", "1.4", "1.6"]);
-        assert_eq!(labels(&[-5.2, 31.0]), ["0", "10", "20", "30"]);
-        let far = [
-            "3,000",
-            "10,000",
-            "30,000",
-            "100,000",
-            "300,000",
-            "1,000,000",
-        ];
-        assert_eq!(labels(&[3_085.0, 1_257_109.0]), far);
-        assert_eq!(labels(&[0.7, 9.0]), ["1", "2", "5", "10"]);
-        assert_eq!(labels(&[1e-6, 7.0]).len(), 8);
-        assert_eq!(labels(&[2.0]), ["1.9", "1.95", "2", "2.05", "2.1"]);
-    }
-
-    #[test]
-    fn all_figures_are_on_the_axis_and_in_order() {
-        for figures in [
-            &[1.0, 2.0, 3.0][..],
-            &[0.1, 5.0, 700.0],
-            &[-3.0, 0.0, 8.0],
-            &[5.0],
-            &[0.0],
-            &[],
-            &[f64::NAN, 1.0, f64::INFINITY],
-        ] {
-            let axis = Axis::over(figures.iter().copied());
-            let finite = figures.iter().filter(|figure| figure.is_finite());
-            let at: Vec<i32> = finite.map(|&figure| axis.place(figure, (200, 0))).collect();
-            assert!(
-                at.iter().all(|y| (0..=200).contains(y)),
-                "{figures:?}: {at:?}"
-            );
-            assert!(
-                at.is_sorted_by(|low, high| low > high),
-                "{figures:?}: {at:?}"
-            );
-            assert!((1..10).contains(&axis.labels.len()), "{figures:?}");
-        }
+        let labels = |most| {
+            let labels = Axis::up_to(most).labels.into_iter();
+            labels.map(|(_, label)| label).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(97.0), ["0", "20", "40", "60", "80", "100"]);
+        assert_eq!(labels(1.6), ["0", "0.5", "1", "1.5"]);
+        assert_eq!(labels(0.0).len(), 6);
+        assert_eq!(labels(1_257.0)[1..], ["500", "1,000"]);
     }
 
     #[test]
