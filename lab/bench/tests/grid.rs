@@ -1,5 +1,4 @@
-//! The documents of `overlock-lab bench grid` and `overlock-lab bench idle` are what their schemas
-//! say.
+//! The documents and texts of `overlock-lab bench grid` and `overlock-lab bench idle`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +16,6 @@ use overlock_bench::machine::Machine;
 use overlock_bench::registry::Family;
 use overlock_bench::world::native::Native;
 use serde_json::Value;
-
-const GRID: &str = include_str!("../schema/grid.schema.json");
-const IDLE: &str = include_str!("../schema/idle.schema.json");
 
 /// A shape of each family with one thread and three, for some milliseconds.
 fn tiny() -> Report {
@@ -68,21 +64,9 @@ fn document(report: &Report) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
-fn check(schema: &str, document: &Value) {
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
-    let errors: Vec<String> = schema
-        .iter_errors(document)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert!(errors.is_empty(), "{errors:#?}");
-}
-
-/// The schema names all keys and allows no others, so that each is explained.
 #[test]
-fn a_grid_is_what_its_schema_says() {
-    let report = tiny();
-    let mut document = document(&report);
-    check(GRID, &document);
+fn a_document_has_all_cells_the_worst_first() {
+    let document = document(&tiny());
     assert_eq!(document["version"], 1);
     assert_eq!(document["settings"]["rounds"], 2);
     assert_eq!(document["settings"]["end"], "complete");
@@ -103,16 +87,6 @@ fn a_grid_is_what_its_schema_says() {
         assert_eq!(rows[0]["kind"], "ours");
         assert!(cell["limit_ops_per_sec"].is_number() == limited);
     }
-
-    let valid = |document: &Value| {
-        let schema = serde_json::from_str(GRID).unwrap();
-        jsonschema::validator_for(&schema)
-            .unwrap()
-            .is_valid(document)
-    };
-    let row = &mut document["cells"][0]["rows"][0];
-    row.as_object_mut().unwrap().remove("jain");
-    assert!(!valid(&document), "a missing figure is not noticed");
 }
 
 #[test]
@@ -164,7 +138,7 @@ fn the_texts_lead_with_the_worst_cell() {
 }
 
 #[test]
-fn blocked_threads_are_what_their_schema_says() {
+fn blocked_threads_are_reported() {
     let plan = idle::Plan {
         objects: OBJECTS.iter().take(2).collect(),
         threads: 3,
@@ -184,9 +158,6 @@ fn blocked_threads_are_what_their_schema_says() {
         },
         rows: plan.objects.iter().map(measure).collect(),
     };
-    let mut text = Vec::new();
-    overlock_report::json::write(&mut text, &report).unwrap();
-    check(IDLE, &serde_json::from_slice(&text).unwrap());
     let table = report.render(None);
     assert!(
         table.contains("The worst of ours: mutex overlock-mutex"),

@@ -8,7 +8,7 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value;
 
-use common::{overlock_lab, validate};
+use common::overlock_lab;
 
 /// A run of some milliseconds.
 fn tiny() -> Command {
@@ -218,7 +218,6 @@ fn all_files_are_written() {
         .stderr("");
     let read = |name: &str| fs::read_to_string(path(name)).unwrap();
     let document: Value = serde_json::from_str(&read("out.json")).unwrap();
-    validate("bench/schema/bench.schema.json", &document);
     assert_eq!(document["rows"].as_array().unwrap().len(), 2 * 3);
     assert_eq!(document["settings"]["threads"], serde_json::json!([1, 3]));
     let mut csv = csv::Reader::from_path(path("out.csv")).unwrap();
@@ -242,10 +241,8 @@ fn a_dash_is_the_standard_output() {
         .success()
         .get_output()
         .clone();
-    validate(
-        "bench/schema/bench.schema.json",
-        &serde_json::from_slice(&output.stdout).unwrap(),
-    );
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["settings"]["workload"], "micro");
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
@@ -313,7 +310,6 @@ fn words_for_groups_are_for_the_workload() {
             .assert()
             .success();
         let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
-        validate("bench/schema/bench.schema.json", &document);
         let locks: Vec<&str> = document["settings"]["locks"]
             .as_array()
             .unwrap()

@@ -1,5 +1,5 @@
-//! Machines, hosts and workloads of one's own: files, changed keys, schemas and the page that
-//! describes them.
+//! Machines, hosts and workloads of one's own: files, changed keys, and the page that describes
+//! them.
 
 mod common;
 #[path = "machines/workloads.rs"]
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use overlock_bench::workload::Workload;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
-use overlock_sim::spec::{self, Domain, Key, Spec};
-use serde_json::{Value, json};
+use overlock_sim::spec::{self, Key, Spec};
+use serde_json::Value;
 use tempfile::TempDir;
 
-use common::{overlock_lab, refused, text, validate};
+use common::{overlock_lab, refused, text};
 
 const PAGE: &str = "docs/lab/sim.md";
 const KEYS: &str = "results/simulator-keys.md";
@@ -41,9 +41,7 @@ fn simulated(args: &[&str]) -> Value {
             .args(args)
             .args(["--json", "-"]),
     );
-    let document = serde_json::from_str(&document).unwrap();
-    validate("bench/schema/bench.schema.json", &document);
-    document
+    serde_json::from_str(&document).unwrap()
 }
 
 fn named(document: &Value) -> (&str, &str) {
@@ -121,82 +119,6 @@ fn the_page_of_keys_has_every_key() {
     check::<Machine>(&page);
     check::<Host>(&page);
     check::<Workload>(&page);
-}
-
-/// The schema that follows from the keys. `also` are words for bases beside the presets.
-fn schema<T: Spec>(also: &str) -> Value {
-    let mut properties = serde_json::Map::new();
-    let names: Vec<&str> = T::presets().iter().map(T::name).collect();
-    let (what, presets) = (T::WHAT, names.join(", "));
-    let base = format!("The {what} that the file changes: {presets}{also}.");
-    properties.insert(
-        "base".into(),
-        json!({"description": base, "type": "string"}),
-    );
-    let about = "A line for people.";
-    properties.insert(
-        "about".into(),
-        json!({"description": about, "type": "string"}),
-    );
-    for key in T::keys() {
-        let description = match key.kind {
-            Domain::Time(..) => format!("{}: {}.", key.about, key.kind),
-            _ => format!("{}.", key.about),
-        };
-        let mut value = match key.kind {
-            Domain::Time(..) => {
-                json!({"type": "string", "pattern": "^[0-9]+([.][0-9]+)? ?(ps|ns|us|ms|s)$"})
-            }
-            Domain::Count(least, most) => {
-                json!({"type": "integer", "minimum": least, "maximum": most})
-            }
-            Domain::Share(least, most) => {
-                json!({"type": "number", "minimum": least, "maximum": most})
-            }
-            Domain::Flag => json!({"type": "boolean"}),
-            Domain::Word(words) => json!({"enum": words}),
-        };
-        value["description"] = description.into();
-        properties.insert(key.name.into(), value);
-    }
-    for key in T::NARROWING {
-        let about = "How many of all cores are used, as --cores.";
-        let value = json!({"description": about, "type": "integer", "minimum": 1});
-        properties.insert((*key).into(), value);
-    }
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": format!("A {what} of overlock-lab sim"),
-        "description": "A file in TOML. Keys that it leaves out are those of its base.",
-        "type": "object",
-        "required": ["base"],
-        "additionalProperties": false,
-        "properties": properties,
-    })
-}
-
-fn schema_is_current<T: Spec>(also: &str) {
-    let path = format!("lab/bench/schema/{}.schema.json", T::WHAT);
-    let wanted = schema::<T>(also);
-    let pretty = serde_json::to_string_pretty(&wanted).unwrap();
-    let found = fs::read_to_string(root().join(&path)).unwrap_or_default();
-    let found: Value = serde_json::from_str(&found).unwrap_or_default();
-    assert!(found == wanted, "{path} must be:\n{pretty}\n");
-    let validator = jsonschema::validator_for(&wanted).unwrap();
-    for preset in T::presets() {
-        let file: Value = toml::from_str(&spec::toml(preset)).unwrap();
-        jsonschema::validate(&wanted, &file).unwrap();
-        let mut wrong = file;
-        wrong["surprise"] = 1.into();
-        assert!(!validator.is_valid(&wrong));
-    }
-}
-
-#[test]
-fn the_schemas_follow_from_the_keys() {
-    schema_is_current::<Machine>(", or this-machine");
-    schema_is_current::<Host>(", or this-machine");
-    schema_is_current::<Workload>("");
 }
 
 /// A printed preset is the preset, in all that a simulation shows.

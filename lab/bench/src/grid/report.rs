@@ -18,7 +18,7 @@ use crate::world::native::Native;
 /// is gone; not when there is a new one.
 pub const VERSION: u32 = 1;
 
-/// All there is to report. As JSON it is what `schema/grid.schema.json` says.
+/// All there is to report, also as JSON.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// [`VERSION`]

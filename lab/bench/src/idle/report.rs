@@ -10,7 +10,7 @@ use overlock_report::numbers::{count, factor, significant};
 /// The version of the JSON document; see [`crate::grid::report::VERSION`].
 pub const VERSION: u32 = 1;
 
-/// All there is to report. As JSON it is what `schema/idle.schema.json` says.
+/// All there is to report, also as JSON.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// [`VERSION`]

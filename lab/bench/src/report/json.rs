@@ -1,4 +1,4 @@
-//! Everything, for programs. The schema is `schema/bench.schema.json`.
+//! Everything, for programs.
 
 use std::io::{self, Write};
 
