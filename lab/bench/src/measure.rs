@@ -67,19 +67,8 @@ pub struct Failure {
     pub error: Error,
 }
 
-/// An observer of the rounds, for a progress bar.
-pub trait Observer {
-    /// Round number `index` begins.
-    fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize);
-}
-
-impl<F: FnMut(usize, &'static Entry, usize)> Observer for F {
-    fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize) {
-        self(index, entry, threads);
-    }
-}
-
-/// Runs `plan` with threads that have so many `cpus`.
+/// Runs `plan` with threads that have so many `cpus`. Before each round it calls `begin` with the
+/// round's number, its lock and its number of threads.
 ///
 /// # Errors
 ///
@@ -93,7 +82,7 @@ pub fn run<W: Listed>(
     workload: &Workload,
     plan: &Plan,
     cpus: f64,
-    observer: &mut impl Observer,
+    mut begin: impl FnMut(usize, &'static Entry, usize),
 ) -> Result<Measurement, Failure> {
     let start = Instant::now();
     let prepared = workload.prepare(world, cpus, plan.round);
@@ -129,7 +118,7 @@ pub fn run<W: Listed>(
             began = Some((sweep, Instant::now()));
             sections.extend(prepared.sections(world));
         }
-        observer.begin(index, entry, workers.threads);
+        begin(index, entry, workers.threads);
         let cell = cells[threads * plan.locks.len() + lock].get_or_insert_with(|| Cell {
             entry,
             threads: workers.threads,

@@ -36,7 +36,7 @@ fn run(workload: Workload, locks: &[&str], latency_runs: usize) -> (Value, Vec<u
         panic!("hangs")
     });
     let mut rounds = 0;
-    let measurement = measure::run(&world, &workload, &plan, machine.cpus, &mut |_, _, _| {
+    let measurement = measure::run(&world, &workload, &plan, machine.cpus, |_, _, _| {
         rounds += 1
     })
     .unwrap();

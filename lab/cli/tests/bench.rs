@@ -107,7 +107,6 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &["--ncs is for `bench micro`, `bench build` and `bench rw` only"],
     );
     micro_refused(&["--arrays", "5"], &["--arrays is for `bench semop` only"]);
-    refused(&["rwsem", "--hot"], &["--hot is for `bench rw` only"]);
     refused(
         &["fserver", "--records", "5"],
         &["--records is for `bench rw` only"],
@@ -128,10 +127,6 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     refused(
         &["rw", "--records", "0"],
         &["--records 0", "from 1 to 1000000"],
-    );
-    refused(
-        &["rw", "--hot", "--records", "5"],
-        &["--hot", "--records", "cannot be used with"],
     );
     micro_refused(&["--frobnicate"], &["--frobnicate"]);
 }

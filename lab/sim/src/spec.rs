@@ -136,6 +136,22 @@ pub fn parse<T: Spec>(text: &str) -> Result<T, Error> {
     overridden(text, |name| Bases::none().get(name).map_err(Error))
 }
 
+/// Returns `of` with another value of a key, which is read as [`parse`] reads it.
+///
+/// # Errors
+///
+/// Names the unknown key, or says what its value must be.
+pub fn with<T: Spec>(of: T, key: &str, value: &str) -> Result<T, Error> {
+    let mut changes = Changes::default();
+    changes
+        .add::<T>(key, |kind| kind.parse(value, true), value)
+        .map_err(Error)?;
+    let about = of.about().to_owned();
+    changes
+        .apply(of, about)
+        .map_err(|Refused { why, .. }| Error(why))
+}
+
 /// As [`parse`], where the name may also be one of `bases`, or a file ([`is_file`]).
 ///
 /// # Errors

@@ -202,7 +202,7 @@ fn models(page: &str) -> Vec<(String, Vec<Ratio>)> {
     rows.filter(|(_, ratios)| ratios.len() == 3).collect()
 }
 
-/// What noticed a mutant.
+/// The check that noticed a mutant.
 const CHECKS: [&str; 3] = [
     "the explorer: a failed check",
     "the explorer: a hang",

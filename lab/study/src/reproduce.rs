@@ -212,14 +212,8 @@ fn simulate(case: &Case, seed: u64, options: &Options) -> Result<Run, Failure> {
         stat: false,
         deadline: None,
     };
-    let measurement = measure::run(
-        &world,
-        &case.workload,
-        &plan,
-        cpus,
-        &mut |_: usize, _: &'static _, _: usize| {},
-    )
-    .map_err(|failed| failure(failed.error))?;
+    let measurement = measure::run(&world, &case.workload, &plan, cpus, |_, _, _| {})
+        .map_err(|failed| failure(failed.error))?;
     let cell = measurement.cells.into_iter().next();
     let cell = cell.expect("a plan of one lock has a cell");
     finished(&cell.samples).map_err(failure)?;

@@ -63,8 +63,16 @@ pub fn run(args: &Args, workload: Workload) -> Result<(), Exit> {
 
     let world = Native::new(machine.allowed().to_vec(), interrupt, ending::stuck);
     let quiet = args.output.quiet;
-    let mut progress = Progress::new(&plan, quiet);
-    let measurement = measured(&world, &choice.workload, &plan, machine.cpus, &mut progress);
+    let progress = Progress::new(&plan, quiet);
+    let measurement = measured(
+        &world,
+        &choice.workload,
+        &plan,
+        machine.cpus,
+        |index, entry, threads| {
+            progress.begin(index, entry, threads);
+        },
+    );
     progress.finish();
     let measurement = measurement.map_err(measure::failed)?;
 

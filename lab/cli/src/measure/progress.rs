@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use overlock_bench::measure::Observer;
 use overlock_bench::plan::Plan;
 use overlock_bench::registry::Entry;
 
@@ -68,6 +67,12 @@ impl Progress {
         progress
     }
 
+    /// That round begins.
+    pub fn begin(&self, index: usize, entry: &'static Entry, threads: usize) {
+        let name = entry.origin.title(entry.name);
+        self.at(index, &format!("{name}, {threads} threads"));
+    }
+
     /// So much of its time is done, by the plan, and this is what comes.
     pub fn at_time(&self, done: Duration, what: &str) {
         self.at(done.as_millis().try_into().unwrap_or(usize::MAX), what);
@@ -118,12 +123,5 @@ impl Progress {
         if let Self::Bar(bar) = self {
             bar.finish_and_clear();
         }
-    }
-}
-
-impl Observer for Progress {
-    fn begin(&mut self, index: usize, entry: &'static Entry, threads: usize) {
-        let name = entry.origin.title(entry.name);
-        self.at(index, &format!("{name}, {threads} threads"));
     }
 }

@@ -1,9 +1,10 @@
 //! The options that set something about a workload.
 
-use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
 
 use overlock_bench::workload::spec::{LONGEST_SECTION, MANY};
 use overlock_bench::workload::{Workload, condvar};
+use overlock_sim::spec;
 
 use crate::exit::Exit;
 use crate::number::{number, whole};
@@ -38,90 +39,54 @@ pub struct Options {
     )]
     pub reads: Option<f64>,
 
-    /// rw: one lock for all, which is the default
-    #[arg(long, conflicts_with = "records")]
-    pub hot: bool,
-
-    /// rw: so many records, each under its own lock; threads pick one at random, so that with
-    /// 100000 its line is cold
+    /// rw: so many records, each under its own lock [default: 1]; threads pick one at random, so
+    /// that with 100000 its line is cold
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MANY as u64))]
     pub records: Option<usize>,
 
-    /// condvar: who waits for whom [default: queue]
-    #[arg(long, value_enum)]
-    pub pattern: Option<Pattern>,
-}
-
-/// The pattern of waits in the workload `condvar`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Pattern {
-    /// Producers and consumers of a bounded queue
-    Queue,
-    /// Pairs, each thread for its turn
-    PingPong,
-    /// All others for one that wakes them all
-    Broadcast,
+    /// condvar: producers and consumers of a bounded queue wait for each other, or pairs, or all
+    /// others for one that wakes them all [default: queue]
+    #[arg(long, value_parser = PossibleValuesParser::new(condvar::Pattern::NAMES))]
+    pub pattern: Option<String>,
 }
 
 impl Options {
     /// That workload with what they set about it, for the subcommand of that name.
     pub fn change(&self, mut workload: Workload, command: &str) -> Result<Workload, Exit> {
-        self.fit(&workload, command)?;
-        match &mut workload {
-            Workload::Micro { cs, ncs } | Workload::Build { cs, ncs } => {
-                *cs = self.cs.unwrap_or(*cs);
-                *ncs = self.ncs.unwrap_or(*ncs);
+        let text = |figure: Option<f64>| figure.map(|figure| figure.to_string());
+        let count = |count: Option<usize>| count.map(|count| count.to_string());
+        let given = [
+            ("cs", text(self.cs)),
+            ("ncs", text(self.ncs)),
+            ("arrays", count(self.arrays)),
+            ("reads", text(self.reads)),
+            ("records", count(self.records)),
+            ("pattern", self.pattern.clone()),
+        ];
+        for (key, value) in given {
+            let Some(value) = value else { continue };
+            if !workload.has(key) {
+                return Err(Exit::usage(format!(
+                    "--{key} is for {} only",
+                    owners(key, command)
+                )));
             }
-            Workload::Semop { arrays } => *arrays = self.arrays.unwrap_or(*arrays),
-            Workload::Rw {
-                cs,
-                ncs,
-                reads,
-                records,
-            } => {
-                *cs = self.cs.unwrap_or(*cs);
-                *ncs = self.ncs.unwrap_or(*ncs);
-                *reads = self.reads.unwrap_or(*reads);
-                let records_given = self.records.or(self.hot.then_some(1));
-                *records = records_given.unwrap_or(*records);
-            }
-            Workload::Condvar { pattern } => match self.pattern {
-                None => {}
-                Some(Pattern::Queue) => *pattern = condvar::Pattern::Queue,
-                Some(Pattern::PingPong) => *pattern = condvar::Pattern::PingPong,
-                Some(Pattern::Broadcast) => *pattern = condvar::Pattern::Broadcast,
-            },
-            Workload::Qdisc | Workload::Fserver | Workload::Rwsem => {}
+            workload = spec::with(workload, key, &value)
+                .map_err(|error| Exit::usage(format!("--{error}")))?;
         }
         Ok(workload)
     }
+}
 
-    /// Options that only some workloads have must not be given to another.
-    fn fit(&self, workload: &Workload, command: &str) -> Result<(), Exit> {
-        let options = [
-            ("--cs", self.cs.is_some(), "cs"),
-            ("--ncs", self.ncs.is_some(), "ncs"),
-            ("--arrays", self.arrays.is_some(), "arrays"),
-            ("--reads", self.reads.is_some(), "reads"),
-            ("--hot", self.hot, "records"),
-            ("--records", self.records.is_some(), "records"),
-            ("--pattern", self.pattern.is_some(), "pattern"),
-        ];
-        let Some((option, _, key)) = options
-            .into_iter()
-            .find(|(_, given, key)| *given && !workload.has(key))
-        else {
-            return Ok(());
-        };
-        let owners = Workload::ALL.into_iter().filter(|owner| owner.has(key));
-        let names: Vec<String> = owners
-            .map(|owner| format!("`{command} {}`", owner.name()))
-            .collect();
-        let names = match &names[..] {
-            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-            _ => names.concat(),
-        };
-        Err(Exit::usage(format!("{option} is for {names} only")))
+/// The subcommands of `command` whose workloads have the key.
+fn owners(key: &str, command: &str) -> String {
+    let owners = Workload::ALL.into_iter().filter(|owner| owner.has(key));
+    let names: Vec<String> = owners
+        .map(|owner| format!("`{command} {}`", owner.name()))
+        .collect();
+    match &names[..] {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => names.concat(),
     }
 }
 
@@ -149,8 +114,6 @@ mod tests {
         let rw = options(&["--ncs=5", "--reads=1", "--records=7"]);
         let rw = rw.change(Workload::named("rw").unwrap(), "bench").unwrap();
         assert_eq!(rw.to_string(), "rw:ncs=5ns:reads=1:records=7");
-        let hot = options(&["--hot"]).change(rw, "bench").unwrap();
-        assert_eq!(hot.to_string(), "rw:ncs=5ns:reads=1");
     }
 
     #[test]

@@ -173,8 +173,16 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
     let world = place.world(interrupt);
-    let mut progress = Progress::new(plan, quiet);
-    let measurement = measured(&world, workload, plan, place.cpus(), &mut progress);
+    let progress = Progress::new(plan, quiet);
+    let measurement = measured(
+        &world,
+        workload,
+        plan,
+        place.cpus(),
+        |index, entry, threads| {
+            progress.begin(index, entry, threads);
+        },
+    );
     progress.finish();
     let measurement = measurement.map_err(measure::failed)?;
 

@@ -246,7 +246,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         &mut store,
         &interrupt,
         |point| simulate(point, grid.round, &interrupt),
-        &mut |ended: usize, key: &Key| {
+        |ended, key: &Key| {
             progress.at(ended, &format!("{}, {} vCPUs", key.lock, key.vcpus));
         },
     );

@@ -12,18 +12,6 @@ use crate::pool;
 use overlock_bench::error::Error as Failure;
 use overlock_bench::interrupt::Interrupt;
 
-/// An observer of the sweep, for a progress bar.
-pub trait Observer {
-    /// So many simulations have ended, and this one begins.
-    fn begin(&mut self, ended: usize, key: &Key);
-}
-
-impl<F: FnMut(usize, &Key)> Observer for F {
-    fn begin(&mut self, ended: usize, key: &Key) {
-        self(ended, key);
-    }
-}
-
 /// Of `points`, those that have no line yet.
 pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Record]) -> Vec<Point<'a>> {
     let done: HashSet<&Key> = done.iter().map(|record| &record.key).collect();
@@ -33,8 +21,9 @@ pub fn left<'a>(points: impl IntoIterator<Item = Point<'a>>, done: &[Record]) ->
         .collect()
 }
 
-/// Simulates all `points`, so many at once, and appends each to the store as it ends. Returns their
-/// lines, which are fewer than the points if `interrupt` was raised.
+/// Simulates all `points`, so many at once, and appends each to the store as it ends. Before each
+/// point, calls `begin` with how many have ended. Returns their lines, which are fewer than the
+/// points if `interrupt` was raised.
 ///
 /// # Errors
 ///
@@ -46,13 +35,13 @@ pub fn run(
     store: &mut Store,
     interrupt: &Interrupt,
     simulate: impl Fn(&Point<'_>) -> Result<Measured, Failure> + Sync,
-    observer: &mut impl Observer,
+    mut begin: impl FnMut(usize, &Key),
 ) -> Result<Vec<Record>, Error> {
     let ended = Cell::new(0);
     let waiting = points
         .iter()
         .take_while(|_| !interrupt.is_raised())
-        .inspect(|point| observer.begin(ended.get(), &point.key()));
+        .inspect(|point| begin(ended.get(), &point.key()));
     pool::each(waiting, jobs, simulate, |results| {
         let mut lines = Vec::new();
         for (point, result) in results {

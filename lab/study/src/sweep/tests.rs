@@ -107,7 +107,7 @@ fn sweep(path: &Path, grid: &Grid, shard: Shard) {
         &mut store,
         &Interrupt::default(),
         quick,
-        &mut |_: usize, _: &Key| {},
+        |_, _| {},
     );
     assert_eq!(ended.unwrap().len(), points.len());
 }
@@ -267,15 +267,7 @@ fn failures_do_not_stop_the_others_and_are_kept() {
     };
     let points = grid.points();
     let none = Interrupt::default();
-    let lines = run(
-        &points,
-        2,
-        &mut store,
-        &none,
-        simulate,
-        &mut |_: usize, _: &Key| {},
-    )
-    .unwrap();
+    let lines = run(&points, 2, &mut store, &none, simulate, |_, _| {}).unwrap();
     assert_eq!(lines.len(), points.len());
     let mut errors: Vec<&str> = merge::failures(&lines).map(|(_, error)| error).collect();
     errors.sort_unstable();
@@ -312,14 +304,7 @@ fn what_this_machine_lacks_is_no_result() {
     };
     let points = grid.points();
     let interrupt = Interrupt::default();
-    let ended = run(
-        &points,
-        1,
-        &mut store,
-        &interrupt,
-        lacks,
-        &mut |_: usize, _: &Key| {},
-    );
+    let ended = run(&points, 1, &mut store, &interrupt, lacks, |_, _| {});
     assert!(ended.unwrap_err().to_string().contains("3 of 4 threads"));
     drop(store);
     let kept = part(&path).lines;
@@ -349,9 +334,9 @@ fn an_interrupted_sweep_keeps_what_is_done() {
         quick(point)
     };
     let begun = Cell::new(0);
-    let mut observer = |_: usize, _: &Key| begun.set(begun.get() + 1);
+    let begin = |_: usize, _: &Key| begun.set(begun.get() + 1);
     let points = grid.points();
-    let lines = run(&points, 1, &mut store, &interrupt, simulate, &mut observer).unwrap();
+    let lines = run(&points, 1, &mut store, &interrupt, simulate, begin).unwrap();
     assert_eq!((lines.len(), begun.get()), (done, done + 1));
     drop(store);
     sweep(&path, &grid, Shard::WHOLE);

@@ -25,7 +25,7 @@ fn guests(guests: usize, lock: &str, workload: Workload) -> (Report, u64) {
         stat: false,
         deadline: None,
     };
-    let ignore = &mut |_: usize, _: &'static _, _: usize| {};
+    let ignore = |_, _, _| {};
     let measurement = measure::run(&world, &workload, &plan, 2.0, ignore).unwrap();
     let cell = measurement.cells.into_iter().next().unwrap();
     (cell.reports[0].clone(), cell.samples[0].total())
