@@ -80,18 +80,6 @@ fn a_page_is_made_of_a_sweep() {
 }
 
 #[test]
-fn levels_that_cannot_be_are_refused() {
-    let bad = |level: &str, says: &[&str]| {
-        let mut program = overlock_lab();
-        program.args(["sim", "sweep", "--vcpus", level, "--out", "/nowhere/out"]);
-        refused(program.assert(), says);
-    };
-    bad("0x", &["--vcpus 0x", "such as 0.25x or 2x"]);
-    bad("manyx", &["--vcpus manyx", "such as 0.25x or 2x"]);
-    bad("200x", &["7200 vCPUs on e5-2699v3", "1 to 4096"]);
-}
-
-#[test]
 fn locks_that_take_fewer_vcpus_are_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");

@@ -311,6 +311,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     bad(&["--vcpus", "0"], &["--vcpus 0", "from 1 to 4096"]);
     bad(&["--vcpus", "9..5"], &["--vcpus 9..5", "1..3"]);
     bad(&["--vcpus", "0x"], &["--vcpus 0x", "such as 0.25x or 2x"]);
+    bad(&["--vcpus", "manyx"], &["--vcpus manyx", "such as 0.25x"]);
     bad(
         &["--vcpus", "200x"],
         &["7200 vCPUs on e5-2699v3", "1 to 4096"],
