@@ -169,28 +169,48 @@ pub trait Platform: Atomics {
             if is_over {
                 return Err(seen);
             }
-            Self::pause(1);
+            Self::pause(Pause::Turns(1));
         }
     }
 
-    /// Executes about `iterations` iterations of a spin loop without a load of any word: the delay
-    /// of back-off locks.
+    /// Keeps the CPU for this time or a little longer, without a load of any word: the only
+    /// busy-wait.
     #[inline]
-    fn pause(iterations: u32) {
-        for _ in 0..iterations {
-            core::hint::spin_loop();
+    fn pause(time: Pause) {
+        match time {
+            Pause::Turns(turns) => (0..turns).for_each(|_| core::hint::spin_loop()),
+            Pause::Nanos(nanos) => {
+                let start = Self::ticks();
+                while Self::ticks().wrapping_sub(start) < nanos {
+                    core::hint::spin_loop();
+                }
+            }
+            Pause::Delay(nanos) => {
+                let end = Self::now().plus_nanos(nanos);
+                while Self::now() < end {
+                    core::hint::spin_loop();
+                }
+            }
         }
     }
 
     /// Sleeps until kicked on `word`, at the latest until `until`. Returns at once if `word` does
     /// not hold `expected`, and where nothing could end the sleep: see [In a kernel](self#halt).
     /// May return spuriously. Orders nothing.
-    fn halt(word: &Self::U32, expected: u32, until: Option<Deadline>);
+    ///
+    /// Kicks may tell the sleeper from others by its `class`. Returns false if it has certainly not
+    /// been kicked: the word had changed, the time was over, or a signal came. Without
+    /// [`FutexPlatform`] the class is always [`WakeClass::Waiter`], and nobody uses the result.
+    fn halt(word: &Self::U32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool;
 
-    /// Wakes the thread that halted on `word`, if one did: see [In a kernel](self#kick) for the way
-    /// from the word to its CPU. The caller has changed the word before. `word` may already have
-    /// been put to another use: the kick is then a spurious wake-up for a thread that halts there.
-    fn kick(word: &Self::U32);
+    /// Wakes threads that halted on the word that lies, or lay, at this address: see
+    /// [In a kernel](self#kick) for the way from there to their CPUs. Without [`FutexPlatform`]
+    /// it is always for [`Kick::One`].
+    ///
+    /// The caller has changed the word before, and may have let go of it: another object may be in
+    /// its place. So this does not access it. A thread that halts there for another reason has a
+    /// spurious wake-up.
+    fn kick(word: *const Self::U32, whom: Kick);
 
     /// The CPU that the caller runs on at this moment, or [`Cpu::UNKNOWN`]. Cheap enough for fast
     /// paths.
@@ -202,6 +222,13 @@ pub trait Platform: Atomics {
 
     /// The platform's monotonic clock.
     fn now() -> Instant;
+
+    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two. Cheaper
+    /// to read than [`now`](Self::now).
+    #[inline]
+    fn ticks() -> u64 {
+        Self::now().as_nanos()
+    }
 
     /// The civil time, which can be set: nanoseconds after 1970. A platform without one uses the
     /// monotonic clock.
@@ -258,52 +285,22 @@ pub trait Platform: Atomics {
 
 /// A [`Platform`] for locks whose waiters sleep at the address of the lock itself, as at a futex.
 ///
+/// Its [halts](Platform::halt) and [kicks](Platform::kick) serve every [`WakeClass`] and [`Kick`].
+///
 /// Spinlocks, and sleeping locks whose waiters sleep at their queue nodes, do without it. All but
-/// [`kick_at`](Self::kick_at) and the two barriers have a default, which is correct and slower.
+/// the two barriers have a default, which is correct and slower.
 pub trait FutexPlatform: Platform {
-    /// Keeps the CPU for `nanos` nanoseconds or a little more, by the platform's clock, without a
-    /// load of any word. Returns the moment of its end, the last reading of the clock, from which a
-    /// caller may go on to measure.
-    ///
-    /// A delay ends by itself. A loop that waits for other threads calls [`pause`](Platform::pause)
-    /// instead: it tells checkers that polling again is in vain before another thread has run.
-    fn delay(nanos: u64) -> Instant {
-        let mut now = Self::now();
-        let end = now.plus_nanos(nanos);
-        while now < end {
-            Self::pause(1);
-            now = Self::now();
-        }
-        now
-    }
-
-    /// As [`halt`](Platform::halt), as a kind of sleeper that kicks can tell from others. Returns
-    /// false if it has certainly not been kicked: the word had changed, the time was over, or a
-    /// signal came.
-    ///
-    /// The default does not tell sleepers apart. It needs a [`kick_at`](Self::kick_at) that wakes
-    /// all threads for [`Kick::Target`].
-    fn halt_as(class: WakeClass, word: &Self::U32, expected: u32, until: Option<Deadline>) -> bool {
-        let _ = class;
-        Self::halt(word, expected, until);
-        true
-    }
-
     /// As [`halt`](Platform::halt) on `word`, and ends as well if `other` differs from its expected
-    /// value or is kicked. The default polls: it sleeps for a millisecond at most.
-    fn halt_either(word: (&Self::U32, u32), other: (&Self::U32, u32), until: Option<Deadline>) {
-        let soon = Self::now().plus_nanos(1_000_000);
-        if other.0.load(Ordering::Relaxed) == other.1 {
-            let until = Deadline::earlier::<Self>(until, soon);
-            Self::halt(word.0, word.1, Some(until.into()));
-        }
+    /// value or is kicked. Returns false if this platform cannot do that: the caller then sleeps on
+    /// one of them, for a short time.
+    fn halt_either(
+        word: (&Self::U32, u32),
+        other: (&Self::U32, u32),
+        until: Option<Deadline>,
+    ) -> bool {
+        let _ = (word, other, until);
+        false
     }
-
-    /// Wakes threads that halted on the word that lies, or lay, at this address. The caller has
-    /// changed the word before, and may have let go of it: another object may be in its place. So
-    /// this does not access it. A thread that halts there for another reason has a spurious
-    /// wake-up.
-    fn kick_at(word: *const Self::U32, whom: Kick);
 
     /// Moves the thread that halted on `from`, if one did, to `to`: from then on it sleeps there as
     /// a [`WakeClass::Waiter`], with the deadline that it has. Returns false if this platform
@@ -330,7 +327,7 @@ pub trait FutexPlatform: Platform {
     /// returns, each of them has stored, visibly to the caller, or loads again. A platform whose
     /// release is one atomic operation has nothing to do.
     ///
-    /// Returns false if it could not be done. Then each [halt](Self::halt_as) that begins from now
+    /// Returns false if it could not be done. Then each [halt](Platform::halt) that begins from now
     /// on ends by itself after a while, and the caller wakes the threads that began to sleep
     /// before.
     fn restart_releases() -> bool {
@@ -343,25 +340,13 @@ pub trait FutexPlatform: Platform {
         true
     }
 
-    /// A clock for spinning: nanoseconds from an arbitrary start, within a factor of two. Cheaper
-    /// to read than [`now`](Platform::now).
-    #[inline]
-    fn ticks() -> u64 {
-        Self::now().as_nanos()
-    }
-
-    /// Keeps the CPU for about `nanos` nanoseconds of [`ticks`](Self::ticks), or a little longer,
-    /// without a load of any word: the back-off between two polls.
-    fn spin(nanos: u64) {
-        let start = Self::ticks();
-        while Self::ticks().wrapping_sub(start) < nanos {
-            Self::pause(1);
-        }
-    }
+    /// Begins a time slice for the caller, which has slept and may spin for a lock now. A hint.
+    #[inline(always)]
+    fn begin_slice() {}
 
     /// Gives the CPU to another runnable thread, if the caller's time slice is over. Called by a
-    /// thread that spins for a lock, with the present [`ticks`](Self::ticks). Returns whether it
-    /// has yielded. A hint: nobody may rely on it.
+    /// thread that spins for a lock, with the present [`ticks`](Platform::ticks). Returns whether
+    /// it has yielded. A hint: nobody may rely on it.
     #[inline(always)]
     fn yield_slice(now: u64) -> bool {
         let _ = now;
@@ -371,7 +356,7 @@ pub trait FutexPlatform: Platform {
     /// Offers the CPU to the other runnable threads, however much is left of the caller's time
     /// slice. The default [pauses](Platform::pause).
     fn yield_cpu() {
-        Self::pause(1);
+        Self::pause(Pause::Turns(1));
     }
 
     /// The cheap half of an asymmetric fence, for the side that runs often. Together with a
@@ -401,7 +386,7 @@ pub const fn spread(address: usize) -> u32 {
 pub fn backoff_sleep<P: Platform>(nanos: u64) {
     let nobody = P::U32::new(0);
     let end = P::now().plus_nanos(nanos);
-    P::halt(&nobody, 0, Some(end.into()));
+    P::halt(&nobody, 0, Some(end.into()), WakeClass::Waiter);
 }
 
 /// A [`Platform`] whose atomics can be built in a `const`, so that its locks can be statics.
@@ -410,20 +395,19 @@ pub trait ConstPlatform: Platform + ConstAtomics {}
 
 impl<P: Platform + ConstAtomics> ConstPlatform for P {}
 
-/// The sleepers that [`FutexPlatform::kick_at`] wakes.
+/// The sleepers that [`Platform::kick`] wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kick {
-    /// One thread, if any, that halted, or halted [as](FutexPlatform::halt_as) a
-    /// [`WakeClass::Waiter`].
+    /// One thread, if any, of [`WakeClass::Waiter`].
     One,
-    /// All but those of [`WakeClass::Target`].
+    /// All of [`WakeClass::Waiter`].
     All,
     /// All of [`WakeClass::Target`]. All that sleep, if the platform does not tell the classes
     /// apart.
     Target,
 }
 
-/// The class of a sleeper that kicks can tell from others: see [`FutexPlatform::halt_as`].
+/// The class of a sleeper that kicks can tell from others: see [`Platform::halt`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeClass {
     /// Woken by [`Kick::One`] and [`Kick::All`].
@@ -431,6 +415,21 @@ pub enum WakeClass {
     /// The target of a handoff, and newcomers that wait until it has come. Woken by
     /// [`Kick::Target`], and not with the others.
     Target,
+}
+
+/// How long [`Platform::pause`] keeps the CPU, and whether the caller waits for other threads.
+///
+/// `Turns` and `Nanos` lie between two polls. They tell checkers that to poll again is in vain
+/// before another thread has run. A `Delay` ends by itself: what happens meanwhile may as well
+/// happen at the next access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// About this many iterations of a spin loop, the unit of published back-offs.
+    Turns(u32),
+    /// Nanoseconds of [`Platform::ticks`].
+    Nanos(u64),
+    /// Nanoseconds of [`Platform::now`], before a caller goes on whatever other threads have done.
+    Delay(u64),
 }
 
 /// How long [`Platform::wait_until`] may spin.

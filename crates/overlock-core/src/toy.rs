@@ -23,7 +23,8 @@ use std::vec::Vec;
 
 use crate::diagram::{Diagram, Transition};
 use crate::platform::{
-    self, Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Platform, Spin, WakeClass,
+    self, Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Pause, Platform, Spin,
+    WakeClass,
 };
 use crate::tables::{Storage, Tables};
 
@@ -183,19 +184,42 @@ impl Platform for Toy {
         }
     }
 
-    fn pause(iterations: u32) {
-        CLOCK.set(CLOCK.get() + u64::from(iterations));
+    // One step: Miri would take minutes for a step each nanosecond.
+    fn pause(time: Pause) {
+        let nanos = match time {
+            Pause::Turns(turns) => turns.into(),
+            Pause::Nanos(nanos) | Pause::Delay(nanos) => nanos,
+        };
+        CLOCK.set(CLOCK.get() + nanos);
         step(Point::Wait);
     }
 
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
-        Self::halt_as(WakeClass::Waiter, word, expected, until);
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
+        step(Point::Halt);
+        if word.load(Ordering::Relaxed) != expected {
+            return false;
+        }
+        HALTS.set(HALTS.get() + 1);
+        if stage::slept(word, class) {
+            return true;
+        }
+        // Asleep: another thread's step may still kick.
+        while step(Point::Wait) {
+            if word.load(Ordering::Relaxed) != expected {
+                return true;
+            }
+        }
+        match until {
+            Some(end) => CLOCK.set(end.instant::<Toy>().as_nanos().max(CLOCK.get())),
+            None => panic!("lost wake-up: no step will kick {word:?}"),
+        }
+        false
     }
 
-    fn kick(word: &AtomicU32) {
+    fn kick(word: *const AtomicU32, whom: Kick) {
         KICKS.set(KICKS.get() + 1);
         step(Point::Kick);
-        stage::kicked(word);
+        stage::kicked(word, whom);
     }
 
     fn cpu() -> Cpu {
@@ -243,45 +267,6 @@ impl Platform for Toy {
 }
 
 impl FutexPlatform for Toy {
-    // One step, as a delay: Miri would take minutes for a step each nanosecond.
-    fn spin(nanos: u64) {
-        Self::delay(nanos);
-    }
-
-    fn delay(nanos: u64) -> Instant {
-        CLOCK.set(CLOCK.get() + nanos);
-        step(Point::Wait);
-        Self::now()
-    }
-
-    fn halt_as(class: WakeClass, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
-        step(Point::Halt);
-        if word.load(Ordering::Relaxed) != expected {
-            return false;
-        }
-        HALTS.set(HALTS.get() + 1);
-        if stage::slept(word, class) {
-            return true;
-        }
-        // Asleep: another thread's step may still kick.
-        while step(Point::Wait) {
-            if word.load(Ordering::Relaxed) != expected {
-                return true;
-            }
-        }
-        match until {
-            Some(end) => CLOCK.set(end.instant::<Toy>().as_nanos().max(CLOCK.get())),
-            None => panic!("lost wake-up: no step will kick {word:?}"),
-        }
-        false
-    }
-
-    fn kick_at(word: *const AtomicU32, whom: Kick) {
-        KICKS.set(KICKS.get() + 1);
-        step(Point::Kick);
-        stage::kicked_at(word, whom);
-    }
-
     fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
         step(Point::Kick);
         stage::requeued(from, to)

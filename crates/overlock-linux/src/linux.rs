@@ -2,9 +2,9 @@
 //!
 //! | operation | implementation |
 //! |---|---|
-//! | `halt_as`, `halt_either`, `kick_at`, `requeue` | private futexes: [`futex`] |
+//! | `halt`, `halt_either`, `kick`, `requeue` | private futexes: [`futex`] |
 //! | `release`, `restart_releases` | a restartable sequence and `membarrier`, or a compare-exchange: [`release`] |
-//! | `yield_slice` | `sched_yield`, and its measured cost: [`time_slice`] |
+//! | `begin_slice`, `yield_slice` | `sched_yield`, and its measured cost: [`time_slice`] |
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
@@ -30,9 +30,7 @@ mod slot;
 pub mod syscall;
 mod time_slice;
 
-use std::sync::atomic::{
-    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
-};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
 use overlock_core::node::MAX_SLOTS;
 use overlock_core::platform::{Kick, WakeClass};
@@ -59,9 +57,6 @@ const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
 /// All zero bytes, so the tables take no space in the file, and only touched pages take memory.
 static STORAGE: Storage<Linux, THREADS> = Storage::INIT;
 
-/// Length of a sleep on one of two words, where the system cannot wait for two.
-const POLL_NS: u64 = 1_000_000;
-
 impl Atomics for Linux {
     type U8 = AtomicU8;
     type U16 = AtomicU16;
@@ -71,12 +66,12 @@ impl Atomics for Linux {
 }
 
 impl Platform for Linux {
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
-        futex::wait(word, expected, until, WakeClass::Waiter);
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
+        futex::wait(word, expected, until, class)
     }
 
-    fn kick(word: &AtomicU32) {
-        futex::wake(word, Kick::One);
+    fn kick(word: *const AtomicU32, whom: Kick) {
+        futex::wake(word, whom);
     }
 
     #[inline(always)]
@@ -93,6 +88,11 @@ impl Platform for Linux {
     #[inline]
     fn now() -> Instant {
         clock::now()
+    }
+
+    #[inline(always)]
+    fn ticks() -> u64 {
+        clock::ticks()
     }
 
     fn wall_clock() -> u64 {
@@ -127,24 +127,12 @@ impl Platform for Linux {
 }
 
 impl FutexPlatform for Linux {
-    fn halt_as(class: WakeClass, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
-        let woken = futex::wait(word, expected, until, class);
-        time_slice::begin();
-        woken
-    }
-
-    fn halt_either(word: (&AtomicU32, u32), other: (&AtomicU32, u32), until: Option<Deadline>) {
-        if !futex::wait_either([word, other], until) {
-            let soon = Self::now().plus_nanos(POLL_NS);
-            if other.0.load(Relaxed) == other.1 {
-                let until = Deadline::earlier::<Self>(until, soon);
-                Self::halt(word.0, word.1, Some(until.into()));
-            }
-        }
-    }
-
-    fn kick_at(word: *const AtomicU32, whom: Kick) {
-        futex::wake(word, whom);
+    fn halt_either(
+        word: (&AtomicU32, u32),
+        other: (&AtomicU32, u32),
+        until: Option<Deadline>,
+    ) -> bool {
+        futex::wait_either([word, other], until)
     }
 
     fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
@@ -172,9 +160,8 @@ impl FutexPlatform for Linux {
         release::affordable()
     }
 
-    #[inline(always)]
-    fn ticks() -> u64 {
-        clock::ticks()
+    fn begin_slice() {
+        time_slice::begin();
     }
 
     #[inline(always)]

@@ -29,8 +29,8 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
 use overlock_core::platform::{
-    Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Platform, Spin,
-    WakeClass,
+    Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Pause,
+    Platform, Spin, WakeClass,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
@@ -306,21 +306,38 @@ impl Platform for Explorer {
         }
     }
 
+    /// Between two polls others come first: what happens meanwhile is what it is for. A delay takes
+    /// no time: what happens meanwhile may happen at the next poll as well.
     #[track_caller]
-    fn pause(_turns: u32) {
-        step::pause();
+    fn pause(time: Pause) {
+        match time {
+            Pause::Turns(_) => step::pause(),
+            Pause::Nanos(nanos) => {
+                step::pass(nanos);
+                step::pause();
+            }
+            Pause::Delay(_) => {}
+        }
     }
 
     #[track_caller]
-    fn halt(word: &Word<u32>, expected: u32, until: Option<Deadline>) {
+    fn halt(word: &Word<u32>, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
         step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
         let until = until.map(|end| end.instant::<Self>().as_nanos());
-        step::halt(word.at, expected.into(), until, WakeClass::Waiter);
+        step::halt(word.at, expected.into(), until, class)
     }
 
     #[track_caller]
-    fn kick(word: &Word<u32>) {
-        step::kick(word.at);
+    fn kick(word: *const Word<u32>, whom: Kick) {
+        // There is nobody to wake where nobody has ever slept.
+        let Some(at) = step::slept_at(word.addr()) else {
+            return step::breathe();
+        };
+        match whom {
+            Kick::One => step::kick(at),
+            Kick::All => step::kick_all(at, WakeClass::Waiter),
+            Kick::Target => step::kick_all(at, WakeClass::Target),
+        }
     }
 
     fn cpu() -> Cpu {
@@ -355,31 +372,6 @@ impl Platform for Explorer {
 }
 
 impl FutexPlatform for Explorer {
-    /// Takes no time: what happens meanwhile may happen at the next poll as well.
-    fn delay(_nanos: u64) -> Instant {
-        Instant::from_nanos(step::time())
-    }
-
-    #[track_caller]
-    fn halt_as(class: WakeClass, word: &Word<u32>, expected: u32, until: Option<Deadline>) -> bool {
-        step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
-        let until = until.map(|end| end.instant::<Self>().as_nanos());
-        step::halt(word.at, expected.into(), until, class)
-    }
-
-    #[track_caller]
-    fn kick_at(word: *const Word<u32>, whom: Kick) {
-        // There is nobody to wake where nobody has ever slept.
-        let Some(at) = step::slept_at(word.addr()) else {
-            return step::breathe();
-        };
-        match whom {
-            Kick::One => step::kick(at),
-            Kick::All => step::kick_all(at, WakeClass::Waiter),
-            Kick::Target => step::kick_all(at, WakeClass::Target),
-        }
-    }
-
     #[track_caller]
     fn release(word: &Word<u32>) -> bool {
         step::release(word.at)
@@ -394,14 +386,6 @@ impl FutexPlatform for Explorer {
     /// Affordable, or not by chance.
     fn restart_is_affordable() -> bool {
         !step::chance()
-    }
-
-    /// Others come first: what happens meanwhile is what it is for. (Turns are not given: a thread
-    /// may lose its CPU anywhere.)
-    #[track_caller]
-    fn spin(nanos: u64) {
-        step::pass(nanos);
-        step::pause();
     }
 
     #[track_caller]

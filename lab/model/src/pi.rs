@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, Deadline, Platform};
+use overlock_core::platform::{Atomic, Deadline, Kick, Platform, WakeClass};
 use overlock_core::sleep::rt_mutex::{PiError, THREAD_ID, WAITERS};
 
 /// The sleepers, first come first: the word's address, and the number of the thread.
@@ -88,7 +88,8 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Deadline>) -> Result<(), PiE
             return Err(PiError::Deadline);
         }
         // A thread that is not on the list any more has the lock, and is about to be signalled.
-        K::halt(granted, before, if over { None } else { until });
+        let until = until.filter(|_| !over);
+        K::halt(granted, before, until, WakeClass::Waiter);
     }
 }
 
@@ -109,7 +110,7 @@ pub fn unlock<K: Kernel>(word: &K::U32) {
             }
             // Release: pairs with the load in `lock`.
             K::granted(next).fetch_add(1, Release);
-            K::kick(K::granted(next));
+            K::kick(K::granted(next), Kick::One);
             return;
         }
         if !owned {

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
 use overlock_core::platform::{
-    Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Platform, Spin,
+    Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Pause, Platform, Spin, WakeClass,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
@@ -84,12 +84,18 @@ impl Atomics for Shuttle {
 }
 
 impl Platform for Shuttle {
-    fn pause(_turns: u32) {
-        thread::yield_now();
-    }
-
-    fn kick(word: &Word<AtomicU32>) {
-        Self::kick_at(word, Kick::One);
+    /// A delay takes no time: what happens meanwhile may happen at the next poll as well.
+    fn pause(time: Pause) {
+        match time {
+            Pause::Turns(_) => thread::yield_now(),
+            Pause::Nanos(nanos) => {
+                let end = Self::now().plus_nanos(nanos);
+                while Self::now() < end {
+                    thread::yield_now();
+                }
+            }
+            Pause::Delay(_) => {}
+        }
     }
 
     fn cpu() -> Cpu {
@@ -153,12 +159,18 @@ impl Platform for Shuttle {
         }
     }
 
-    fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Deadline>) {
+    /// Does not tell the classes apart.
+    fn halt(
+        word: &Word<AtomicU32>,
+        expected: u32,
+        until: Option<Deadline>,
+        _class: WakeClass,
+    ) -> bool {
         let until = until.map(|end| end.instant::<Self>().as_nanos());
         // A kick comes between the load and the entry no more than in a kernel: nothing here lets
         // others run.
         if word.load(Ordering::SeqCst) != expected || chance(16) {
-            return;
+            return true;
         }
         let task = me();
         with(|run| {
@@ -188,24 +200,10 @@ impl Platform for Shuttle {
             }
         }
         with(|run| run.sleepers.retain(|sleeper| sleeper.task != task));
+        true
     }
 
-    fn preempted(cpu: Cpu) -> bool {
-        cpu != Cpu::UNKNOWN && chance(8)
-    }
-}
-
-impl FutexPlatform for Shuttle {
-    /// Takes no time: what happens meanwhile may happen at the next poll as well.
-    fn delay(_nanos: u64) -> Instant {
-        with(|run| Instant::from_nanos(run.now))
-    }
-
-    fn socket() -> u32 {
-        Self::cpu().0
-    }
-
-    fn kick_at(word: *const Word<AtomicU32>, whom: Kick) {
+    fn kick(word: *const Word<AtomicU32>, whom: Kick) {
         thread::yield_now();
         loop {
             let sleeper = with(|run| {
@@ -220,6 +218,16 @@ impl FutexPlatform for Shuttle {
                 return;
             }
         }
+    }
+
+    fn preempted(cpu: Cpu) -> bool {
+        cpu != Cpu::UNKNOWN && chance(8)
+    }
+}
+
+impl FutexPlatform for Shuttle {
+    fn socket() -> u32 {
+        Self::cpu().0
     }
 
     fn requeue(from: &Word<AtomicU32>, to: &Word<AtomicU32>) -> bool {

@@ -11,7 +11,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Atomic, FutexPlatform, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Pause, Platform};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::Glibc;
@@ -39,7 +39,7 @@ impl<P: FutexPlatform> GlibcAdaptive<P> {
                 self.mutex.lock();
                 break;
             }
-            P::pause(1);
+            P::pause(Pause::Turns(1));
             if !self.mutex.is_locked() && self.mutex.try_lock().is_some() {
                 break;
             }

@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, Spin, WakeClass};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
@@ -76,7 +76,7 @@ impl<P: FutexPlatform> Malthusian<P> {
             return;
         }
         while wait.load(Acquire) != OWNER {
-            P::halt(wait, PARKED, None);
+            P::halt(wait, PARKED, None, WakeClass::Waiter);
         }
     }
 
@@ -166,7 +166,7 @@ fn hand_off<P: FutexPlatform>(next: u32) {
     let wait = &node::<P>(next).wait;
     // H: release, pairs with the loads in `wait`.
     if wait.swap(OWNER, Release) == PARKED {
-        P::kick(wait);
+        P::kick(wait, Kick::One);
     }
 }
 

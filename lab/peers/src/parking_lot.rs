@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, backoff_sleep};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, WakeClass, backoff_sleep};
 use overlock_core::raw::{CreateError, RawLock};
 
 use bucket::{Bucket, Rounds, WAITS};
@@ -117,7 +117,7 @@ impl<P: FutexPlatform> ParkingLot<P> {
         loop {
             // Acquire: pairs with W.
             match state.load(Acquire) {
-                WAITS => P::halt(state, WAITS, None),
+                WAITS => _ = P::halt(state, WAITS, None, WakeClass::Waiter),
                 woken => return woken == OWNS,
             }
         }
@@ -142,7 +142,7 @@ impl<P: FutexPlatform> ParkingLot<P> {
             Some(state)
         });
         if let Some(state) = woken {
-            P::kick_at(state, Kick::One);
+            P::kick(state, Kick::One);
         }
     }
 }

@@ -6,7 +6,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, WakeClass};
 
 /// Nobody owns the lock.
 pub const FREE: u32 = 0;
@@ -40,7 +40,7 @@ impl<P: FutexPlatform> Word<P> {
 
     /// Sleeps while the word is contended.
     pub fn sleep(&self) {
-        P::halt(&self.0, CONTENDED, None);
+        P::halt(&self.0, CONTENDED, None, WakeClass::Waiter);
     }
 
     /// Releases, and wakes a sleeper where the word was contended.
@@ -49,7 +49,7 @@ impl<P: FutexPlatform> Word<P> {
         let word = ptr::from_ref(&self.0);
         // * -> free. U: release, pairs with L. From here on the lock may be freed.
         if self.0.swap(FREE, Release) == CONTENDED {
-            P::kick_at(word, Kick::One);
+            P::kick(word, Kick::One);
         }
     }
 

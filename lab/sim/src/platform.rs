@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, WakeClass};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, WakeClass};
 use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 use overlock_family::FamilyPlatform;
@@ -84,16 +84,28 @@ impl Platform for Sim {
         }
     }
 
-    fn pause(turns: u32) {
-        engine::pause(turns);
+    fn pause(time: Pause) {
+        match time {
+            Pause::Turns(turns) => engine::pause(turns),
+            Pause::Nanos(nanos) => engine::spin_for(nanos),
+            Pause::Delay(nanos) => engine::delay(Time::ns(nanos)),
+        }
     }
 
-    fn halt(word: &U32, expected: u32, until: Option<Deadline>) {
-        engine::halt(word.address(), until.map(time), || word.peek() == expected);
+    fn halt(word: &U32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
+        let address = match class {
+            WakeClass::Waiter => word.address(),
+            WakeClass::Target => word.address() | TARGET,
+        };
+        engine::halt(address, until.map(time), || word.peek() == expected)
     }
 
-    fn kick(word: &U32) {
-        engine::kick(word.address());
+    fn kick(word: *const U32, whom: Kick) {
+        match whom {
+            Kick::One => engine::kick(word.addr()),
+            Kick::All => engine::kick_all(word.addr()),
+            Kick::Target => engine::kick_all(word.addr() | TARGET),
+        }
     }
 
     fn cpu() -> Cpu {
@@ -139,31 +151,6 @@ impl Platform for Sim {
 }
 
 impl FutexPlatform for Sim {
-    fn spin(nanos: u64) {
-        engine::spin_for(nanos);
-    }
-
-    fn delay(nanos: u64) -> Instant {
-        engine::delay(Time::ns(nanos));
-        Self::now()
-    }
-
-    fn halt_as(class: WakeClass, word: &U32, expected: u32, until: Option<Deadline>) -> bool {
-        let address = match class {
-            WakeClass::Waiter => word.address(),
-            WakeClass::Target => word.address() | TARGET,
-        };
-        engine::halt(address, until.map(time), || word.peek() == expected)
-    }
-
-    fn kick_at(word: *const U32, whom: Kick) {
-        match whom {
-            Kick::One => engine::kick(word.addr()),
-            Kick::All => engine::kick_all(word.addr()),
-            Kick::Target => engine::kick_all(word.addr() | TARGET),
-        }
-    }
-
     fn light_barrier() {}
 
     fn heavy_barrier() {

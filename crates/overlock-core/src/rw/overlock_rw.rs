@@ -380,7 +380,7 @@ fn kick_after_reader<P: FutexPlatform>(word: *const P::U32, before: u32) {
 
 /// Wakes all that sleep on the word.
 fn kick_all<P: FutexPlatform>(word: *const P::U32) {
-    P::kick_at(word, Kick::All);
+    P::kick(word, Kick::All);
 }
 
 /// Panics on a refusal, for trait methods that cannot return one.

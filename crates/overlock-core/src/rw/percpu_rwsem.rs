@@ -64,7 +64,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::overlock_rw::{self, OverlockRw};
 use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::facts::{Facts, HasFacts};
-use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Kick, Platform, Spin, Zero};
+use crate::platform::{
+    Atomic, ConstPlatform, Deadline, FutexPlatform, Kick, Platform, Spin, WakeClass, Zero,
+};
 use crate::raw::{
     ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
 };
@@ -220,7 +222,7 @@ impl<P: FutexPlatform> PerCpuRwSem<P> {
                 break false;
             }
             Step::Sleep.taken::<P>();
-            P::halt(&entry.holds, id, until);
+            P::halt(&entry.holds, id, until, WakeClass::Waiter);
         };
         entry.waited.fetch_sub(1, Relaxed);
         gone
@@ -244,7 +246,7 @@ fn clear<P: FutexPlatform>(entry: &'static Entry<P>) {
 #[inline(never)]
 fn kick_writers<P: FutexPlatform>(entry: &'static Entry<P>) {
     Step::LeaveKicks.taken::<P>();
-    P::kick_at(&entry.holds, Kick::All);
+    P::kick(&entry.holds, Kick::All);
 }
 
 /// Returns a free entry of a thread that reads another lock as well. It stays free: only this

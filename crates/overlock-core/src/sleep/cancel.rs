@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::{Release, SeqCst};
 
 use super::wait_list::Watched;
 use crate::node::Node;
-use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::platform::{Atomic, ConstPlatform, Kick, Platform, Zero};
 
 /// Ends the waits that use it. A cancelled token stays cancelled until it is reset.
 ///
@@ -59,7 +59,7 @@ impl<P: Platform> CancelToken<P> {
                 if node.cancel.load(SeqCst) == token {
                     // Release: WK of `wait_list`.
                     node.kicks.fetch_add(1, Release);
-                    P::kick(&node.kicks);
+                    P::kick(&node.kicks, Kick::One);
                 }
             }
         }

@@ -189,8 +189,8 @@ use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::facts::{Bound, Facts, HasFacts};
 use crate::node::NodeId;
 use crate::platform::{
-    Atomic, ByteLanes, ConstPlatform, Deadline, FutexPlatform, Kick, Platform, Spin, WakeClass,
-    Zero,
+    Atomic, ByteLanes, ConstPlatform, Deadline, FutexPlatform, Kick, Pause, Platform, Spin,
+    WakeClass, Zero,
 };
 use crate::raw::{
     ConstLock, CreateError, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock,
@@ -448,7 +448,7 @@ impl<P: FutexPlatform> Overlock<P> {
             }
             if word & APART != 0 {
                 Step::AdmitApart.taken::<P>();
-                P::kick_at(ptr::from_ref(&self.word), Kick::Target);
+                P::kick(ptr::from_ref(&self.word), Kick::Target);
             }
         }
         taken
@@ -492,10 +492,10 @@ impl<P: FutexPlatform> Overlock<P> {
             // Each poll takes the cache line from the owner.
             polls = 1;
             let beside = word & SPINNER != 0 && !waiter.spinner;
-            P::spin(match beside {
+            P::pause(Pause::Nanos(match beside {
                 true => age.max(BESIDE_NS),
                 false => (age / 4).min(POLL_NS),
-            });
+            }));
         }
     }
 
@@ -513,7 +513,7 @@ impl<P: FutexPlatform> Overlock<P> {
         }
         if !waiter.counted && is_chosen(now) {
             Step::MakeWay.taken::<P>();
-            P::kick_at(ptr::from_ref(&self.word), Kick::One);
+            P::kick(ptr::from_ref(&self.word), Kick::One);
             return true;
         }
         let (new, step) = match old {
@@ -585,7 +585,7 @@ impl<P: FutexPlatform> Overlock<P> {
             Step::BeginSlow.taken::<P>();
             if !P::restart_releases() {
                 // Waiters that found SLOW set relied on this call, and may sleep for ever.
-                P::kick_at(ptr::from_ref(&self.word), Kick::All);
+                P::kick(ptr::from_ref(&self.word), Kick::All);
             }
         }
         changed.is_ok()
@@ -609,7 +609,7 @@ impl<P: FutexPlatform> Overlock<P> {
             let word = self.word.load(Relaxed);
             if woken && word >= SLEEPER && word & (WAKE | PICKUP) != WAKE {
                 // The kick may have been meant for a counted thread.
-                P::kick_at(ptr::from_ref(&self.word), Kick::One);
+                P::kick(ptr::from_ref(&self.word), Kick::One);
             }
         }
     }
@@ -637,7 +637,7 @@ impl<P: FutexPlatform> Overlock<P> {
             // exchange changes nothing: it reads the newest value.
             let now = self.word.fetch_or(0, Relaxed);
             if now & (LOCKED | WAKE | PICKUP) != LOCKED | WAKE {
-                P::kick_at(&self.word, Kick::One);
+                P::kick(&self.word, Kick::One);
             }
             return true;
         }
@@ -724,7 +724,7 @@ impl<P: FutexPlatform> Overlock<P> {
                             Kick::Target => Event::MutexHandoff,
                             _ => Event::PvKickUnlock,
                         });
-                        P::kick_at(address, whom);
+                        P::kick(address, whom);
                     }
                     return;
                 }
@@ -824,7 +824,7 @@ unsafe impl<P: FutexPlatform> RawFairLock for Overlock<P> {
             {
                 Ok(_) => {
                     Step::HandOffFairly.taken::<P>();
-                    return P::kick_at(address, Kick::One);
+                    return P::kick(address, Kick::One);
                 }
                 Err(now) => word = now,
             }

@@ -33,7 +33,7 @@ use crate::diagram::diagram;
 use crate::links::{Held, Links, WaitLock, backoff_sleep};
 use crate::node::{Node, NodeGuard, NodeId};
 use crate::platform::{
-    Atomic, ConstPlatform, Deadline, FutexPlatform, Instant, Platform, WakeClass,
+    Atomic, ConstPlatform, Deadline, FutexPlatform, Instant, Kick, Platform, WakeClass,
 };
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
@@ -58,6 +58,9 @@ pub const WITHOUT_LIMIT: &[&str] = &[
 
 /// The state of a waiter that is not signalled yet. Each lock defines its other states.
 pub const WAITING: u32 = 0;
+
+/// Length of a cancellable sleep on a word, where the platform cannot wait for two.
+const POLL_NS: u64 = 1_000_000;
 
 /// A list of waiters and its wait lock. 6 bytes.
 #[derive(Debug)]
@@ -147,7 +150,7 @@ pub fn kick<P: Platform>(id: NodeId) {
     // WK: release, pairs with WC.
     node.kicks.fetch_add(1, Release);
     stat::count::<P>(Event::PvKickUnlock);
-    stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&node.kicks));
+    stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&node.kicks, Kick::One));
 }
 
 /// Moves a [signalled](signal) waiter to the sleepers of `word`, or wakes it where the platform
@@ -157,7 +160,7 @@ pub fn requeue<P: FutexPlatform>(id: NodeId, word: &P::U32) {
     // WK: release, pairs with WC. A waiter that is about to halt does not.
     node.kicks.fetch_add(1, Release);
     if !P::requeue(&node.kicks, word) {
-        P::kick(&node.kicks);
+        P::kick(&node.kicks, Kick::One);
     }
 }
 
@@ -232,7 +235,11 @@ impl<P: FutexPlatform> Limit<'_, P> {
     /// spurious wake-ups happen. Returns whether there may have been a kick.
     pub fn halt(&self, class: WakeClass, word: &P::U32, expected: u32) -> bool {
         match self.cancel {
-            None => P::halt_as(class, word, expected, self.deadline),
+            None => {
+                let woken = P::halt(word, expected, self.deadline, class);
+                P::begin_slice();
+                woken
+            }
             Some(token) => self.halt_cancellable(token, word, expected),
         }
     }
@@ -247,8 +254,15 @@ impl<P: FutexPlatform> Limit<'_, P> {
         let _watched = token.watch(node);
         // WC: acquire, pairs with WK.
         let kicks = node.kicks.load(Acquire);
-        if !token.is_cancelled() {
-            P::halt_either((word, expected), (&node.kicks, kicks), self.deadline);
+        if token.is_cancelled()
+            || P::halt_either((word, expected), (&node.kicks, kicks), self.deadline)
+        {
+            return true;
+        }
+        let soon = P::now().plus_nanos(POLL_NS);
+        if node.kicks.load(Relaxed) == kicks {
+            let until = self.earlier(soon).into();
+            P::halt(word, expected, Some(until), WakeClass::Waiter);
         }
         true
     }
@@ -308,7 +322,7 @@ impl<P: Platform> Waiter<P> {
     #[inline(always)]
     fn halt(node: &Node<P>, kicks: u32, limit: &Limit<'_, P>) {
         stat::timed::<P, ()>(Latency::TimeBlocked, || {
-            P::halt(&node.kicks, kicks, limit.deadline);
+            P::halt(&node.kicks, kicks, limit.deadline, WakeClass::Waiter);
         });
         Step::Halt.taken::<P>();
     }

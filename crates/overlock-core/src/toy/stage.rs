@@ -293,13 +293,8 @@ pub(super) fn slept(word: &AtomicU32, class: WakeClass) -> bool {
     true
 }
 
-/// Records a kick.
-pub(super) fn kicked(word: &AtomicU32) {
-    kicked_at(word, Kick::One);
-}
-
 /// Records a kick of one or all sleepers of the word at an address.
-pub(super) fn kicked_at(word: *const AtomicU32, whom: Kick) {
+pub(super) fn kicked(word: *const AtomicU32, whom: Kick) {
     if let Some(shared) = shared() {
         let times = match whom {
             Kick::One => 1,

@@ -15,8 +15,8 @@ use std::vec::Vec;
 use super::{Action, Box, Toy};
 use crate::diagram::Transition;
 use crate::platform::{
-    Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Platform, Spin,
-    Zero,
+    Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Pause,
+    Platform, Spin, WakeClass, Zero,
 };
 use crate::tables::Tables;
 
@@ -237,16 +237,21 @@ impl Platform for Watch {
         Toy::wait_until(word, order, limit, done)
     }
 
-    fn pause(iterations: u32) {
-        Toy::pause(iterations);
+    fn pause(time: Pause) {
+        Toy::pause(time);
     }
 
-    fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Deadline>) {
-        Toy::halt(&word.0, expected, until);
+    fn halt(
+        word: &Watched<AtomicU32>,
+        expected: u32,
+        until: Option<Deadline>,
+        class: WakeClass,
+    ) -> bool {
+        Toy::halt(&word.0, expected, until, class)
     }
 
-    fn kick(word: &Watched<AtomicU32>) {
-        Toy::kick(&word.0);
+    fn kick(word: *const Watched<AtomicU32>, whom: Kick) {
+        Toy::kick(word.cast(), whom);
     }
 
     fn cpu() -> Cpu {
@@ -283,14 +288,6 @@ impl Platform for Watch {
 }
 
 impl FutexPlatform for Watch {
-    fn delay(nanos: u64) -> Instant {
-        Toy::delay(nanos)
-    }
-
-    fn kick_at(word: *const Watched<AtomicU32>, whom: Kick) {
-        Toy::kick_at(word.cast(), whom);
-    }
-
     fn light_barrier() {
         Toy::light_barrier();
     }

@@ -82,7 +82,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::spin::{Queued, queued};
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts};
-use overlock_core::platform::{Atomic, ByteLanes, ConstPlatform, Platform, Spin, Zero};
+use overlock_core::platform::{Atomic, ByteLanes, ConstPlatform, Pause, Platform, Spin, Zero};
 use overlock_core::raw::{ConstLock, CreateError, RawLock, RawRwLock};
 
 diagram! {
@@ -181,7 +181,7 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
             if taken.is_ok() {
                 return Step::Take.taken::<P>();
             }
-            P::pause(1);
+            P::pause(Pause::Turns(1));
         }
     }
 

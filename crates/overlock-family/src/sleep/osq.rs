@@ -105,7 +105,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::links::backoff_sleep;
 use overlock_core::node::{Node, NodeGuard, NodeId};
-use overlock_core::platform::{Atomic, ConstPlatform, Cpu, Platform, Spin, Zero};
+use overlock_core::platform::{Atomic, ConstPlatform, Cpu, Pause, Platform, Spin, Zero};
 
 diagram! {
     "osq" {
@@ -386,7 +386,7 @@ fn try_until<P: Platform>(word: &P::U32, mut attempt: impl FnMut(u32) -> bool) -
             if attempt(seen) {
                 return seen;
             }
-            P::pause(1);
+            P::pause(Pause::Turns(1));
         }
         backoff_sleep::<P>();
     }

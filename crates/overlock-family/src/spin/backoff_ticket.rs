@@ -69,7 +69,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::{Ticket, ticket};
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Atomic, ConstPlatform, Platform, Zero};
+use overlock_core::platform::{Atomic, ConstPlatform, Pause, Platform, Zero};
 use overlock_core::raw::{CreateError, RawLock};
 
 diagram! {
@@ -157,7 +157,7 @@ impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
                 break;
             }
             let iterations = u64::from(delay) * u64::from(ahead - 1) / u64::from(ITERATION);
-            P::pause(u32::try_from(iterations).unwrap_or(u32::MAX));
+            P::pause(Pause::Turns(u32::try_from(iterations).unwrap_or(u32::MAX)));
             Step::Pause.taken::<P>();
             pauses = pauses.saturating_add(1);
         }

@@ -52,7 +52,7 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed as Unordered, Release};
 
-use overlock_core::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
+use overlock_core::platform::{Atomic, ConstPlatform, Kick, Platform, Spin, WakeClass, Zero};
 use overlock_core::raw::{ConstLock, CreateError, RawLock, RawRwLock};
 
 const FREE: u32 = 0;
@@ -95,7 +95,7 @@ pub trait Flaw: Debug + Send + Sync + 'static {
                         return;
                     }
                 }
-                SLEEPERS => P::halt(word, SLEEPERS, None),
+                SLEEPERS => _ = P::halt(word, SLEEPERS, None, WakeClass::Waiter),
                 // held -> sleepers. After a failure the next iteration loads the new value.
                 held => _ = word.compare_exchange(held, SLEEPERS, Unordered, Unordered),
             }
@@ -108,7 +108,7 @@ pub trait Flaw: Debug + Send + Sync + 'static {
         // held, sleepers -> free. Release (but for the flaw that is about it), pairs with the
         // acquire in `take`.
         if word.swap(FREE, Self::RELEASE) == SLEEPERS {
-            P::kick(word);
+            P::kick(word, Kick::One);
         }
     }
 }
@@ -161,11 +161,11 @@ impl Flaw for Lingering {
     fn unlock<P: Platform>(word: &P::U32) {
         // held, sleepers -> free. Release, pairs with the acquire in `take`.
         if word.swap(FREE, Release) == SLEEPERS {
-            P::kick(word);
+            P::kick(word, Kick::One);
             // The flaw: the kicked thread may have owned and freed the lock. The second kick
             // itself is harmless.
             if word.load(Unordered) == SLEEPERS {
-                P::kick(word);
+                P::kick(word, Kick::One);
             }
         }
     }

@@ -127,7 +127,9 @@ use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
 use crate::tables::FamilyPlatform;
 use overlock_core::facts::{self, Bound, Facts, Slow, Waiting};
 use overlock_core::node::{Node, NodeId};
-use overlock_core::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
+use overlock_core::platform::{
+    Atomic, ByteLanes, ConstPlatform, Kick, Lanes, Platform, Spin, WakeClass, Zero,
+};
 use overlock_core::stat::{self, Event, Latency};
 
 /// The part that the rows of these locks share.
@@ -463,7 +465,9 @@ fn awake_as_head<P: Platform>(state: u32) -> bool {
 
 /// Sleeps until the node has been kicked more often than `kicks` times; may return spuriously.
 fn halt<P: Platform>(node: &Node<P>, kicks: u32) {
-    stat::timed::<P, _>(Latency::TimeBlocked, || P::halt(&node.kicks, kicks, None));
+    stat::timed::<P, _>(Latency::TimeBlocked, || {
+        P::halt(&node.kicks, kicks, None, WakeClass::Waiter)
+    });
     if stat::is_on() && node.kicks.load(Relaxed) != kicks {
         let kicked_at = node.kicked_at.swap(0, Relaxed);
         if kicked_at != 0 {
@@ -484,7 +488,7 @@ fn kick<P: Platform>(node: &Node<P>) {
     // after our release of the lock.
     node.kicks.fetch_add(1, Release);
     stat::count::<P>(Event::PvKickUnlock);
-    stat::timed::<P, _>(Latency::PvLatencyKick, || P::kick(&node.kicks));
+    stat::timed::<P, _>(Latency::PvLatencyKick, || P::kick(&node.kicks, Kick::One));
 }
 
 #[cfg(test)]

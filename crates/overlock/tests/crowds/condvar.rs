@@ -13,6 +13,7 @@ use overlock::sleep::Overlock;
 use overlock::spin::{HybridShort, RawLock};
 use overlock_core::Instant;
 use overlock_core::Platform;
+use overlock_core::platform::Pause;
 use overlock_core::raw::CreateError;
 use overlock_core::sleep::Condvar;
 use overlock_core::sleep::cancel::CancelToken;
@@ -332,7 +333,7 @@ fn notifications<L: RawLock>() {
         };
         sent.fetch_add(told, Relaxed);
         drop(held);
-        Linux::pause(random(seed, 500) as u32);
+        Linux::pause(Pause::Turns(random(seed, 500) as u32));
     };
     workers(
         "a wait with a deadline",

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use overlock::Linux;
 use overlock_core::Platform;
+use overlock_core::platform::Pause;
 use overlock_core::sleep::cancel::CancelToken;
 
 use crate::caller::{Caller, until};
@@ -101,7 +102,7 @@ fn permits_are_neither_lost_nor_made() {
             if acquire(n, &mut seed) {
                 state.is_inside();
                 assert!(out.fetch_add(n, Relaxed) + n <= PERMITS);
-                Linux::pause(random(&mut seed, 200) as u32);
+                Linux::pause(Pause::Turns(random(&mut seed, 200) as u32));
                 out.fetch_sub(n, Relaxed);
                 semaphore.release_many(n);
             }

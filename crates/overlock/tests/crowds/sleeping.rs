@@ -12,7 +12,8 @@ use crate::until::{Until, until_of};
 use crate::watch::{self, ThreadState};
 use overlock::Linux;
 use overlock::sleep::RawLock;
-use overlock_core::{FutexPlatform, Platform};
+use overlock_core::Platform;
+use overlock_core::platform::Pause;
 
 const SECTIONS: u64 = 1_000;
 const THREADS: usize = 12;
@@ -27,7 +28,7 @@ const AT_A_TIME: u64 = 8;
 #[test]
 fn a_delay_takes_its_time() {
     let begin = Instant::now();
-    Linux::delay(2_000_000);
+    Linux::pause(Pause::Delay(2_000_000));
     assert!(begin.elapsed() >= Duration::from_millis(2));
 }
 

@@ -14,7 +14,8 @@ use core::ptr;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 
-use overlock_core::{FutexPlatform, Instant, Platform};
+use overlock_core::platform::Pause;
+use overlock_core::{Instant, Platform};
 
 use crate::clock::{self, PvClock};
 use crate::platform::Guest;
@@ -195,13 +196,13 @@ pub unsafe fn start_others(page: u8) {
     // SAFETY: the caller's promise. The waits are those of Intel's protocol.
     unsafe {
         command(0, TO_ALL_OTHERS | COMMAND_ASSERT | INIT);
-        Guest::delay(10_000_000);
+        Guest::pause(Pause::Delay(10_000_000));
         for _ in 0..2 {
             command(
                 0,
                 TO_ALL_OTHERS | COMMAND_ASSERT | STARTUP | u32::from(page),
             );
-            Guest::delay(200_000);
+            Guest::pause(Pause::Delay(200_000));
         }
     }
 }
@@ -385,7 +386,7 @@ unsafe fn calibrate_timer() {
         write(APIC_TIMER, TIMER_MASKED | u32::from(TIMER));
         write(APIC_TIMER_COUNT, u32::MAX);
         let begin = (read(APIC_TIMER_NOW), Guest::now());
-        Guest::delay(5_000_000);
+        Guest::pause(Pause::Delay(5_000_000));
         let end = (read(APIC_TIMER_NOW), Guest::now());
         let counts = u64::from(begin.0 - end.0);
         let rate = counts * 1_000_000 / end.1.nanos_since(begin.1).max(1);

@@ -47,12 +47,12 @@ impl Atomics for Guest {
 }
 
 impl Platform for Guest {
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) {
-        vcpu::halt(WakeClass::Waiter, word, expected, until);
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
+        vcpu::halt(word, expected, until, class)
     }
 
-    fn kick(word: &AtomicU32) {
-        vcpu::kick(core::ptr::from_ref(word).addr(), Kick::One);
+    fn kick(word: *const AtomicU32, whom: Kick) {
+        vcpu::kick(word.addr(), whom);
     }
 
     #[inline(always)]
@@ -68,6 +68,11 @@ impl Platform for Guest {
     #[inline]
     fn now() -> Instant {
         Instant::from_nanos(clock::now())
+    }
+
+    #[inline]
+    fn ticks() -> u64 {
+        clock::ticks()
     }
 
     #[inline]
@@ -92,19 +97,6 @@ impl Platform for Guest {
 }
 
 impl FutexPlatform for Guest {
-    fn halt_as(class: WakeClass, word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
-        vcpu::halt(class, word, expected, until)
-    }
-
-    fn kick_at(word: *const AtomicU32, whom: Kick) {
-        vcpu::kick(word.addr(), whom);
-    }
-
-    #[inline]
-    fn ticks() -> u64 {
-        clock::ticks()
-    }
-
     // A guest has no cheaper way to fence its other vCPUs than by an interrupt to each. So both
     // halves are full fences.
     #[inline(always)]

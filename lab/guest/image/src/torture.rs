@@ -7,6 +7,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Platform;
+use overlock_core::platform::Pause;
 use overlock_guest::interrupts::Off;
 use overlock_guest::options::Options;
 use overlock_guest::{Guest, backend, vcpu, x86};
@@ -42,7 +43,7 @@ pub unsafe fn work<L: Subject>() {
         let reads = is_read(own.operations.load(Relaxed));
         let has_read = lock.visit(reads, &TASK, || {
             own.set(Phase::Holding);
-            Guest::pause((random.next() % 64) as u32);
+            Guest::pause(Pause::Turns((random.next() % 64) as u32));
         });
         own.set(Phase::Outside);
         own.count(has_read);

@@ -146,15 +146,17 @@ pub fn this() -> &'static Vcpu {
     &STATES[index()]
 }
 
-/// Halts the vCPU that calls: see `FutexPlatform::halt_as`.
+/// Halts the vCPU that calls: see `Platform::halt`.
 ///
 /// Returns at once if interrupts are off and the back end cannot kick such a vCPU: bare x86-64
 /// without `KVM_FEATURE_PV_UNHALT`.
+// Not inlined: the report of a hang names it.
+#[inline(never)]
 pub(crate) fn halt(
-    class: WakeClass,
     word: &AtomicU32,
     expected: u32,
     until: Option<Deadline>,
+    class: WakeClass,
 ) -> bool {
     let until = until.map(|until| until.instant::<Guest>());
     let is_over = until.is_some_and(|until| until <= Guest::now());
@@ -192,7 +194,7 @@ fn name(class: WakeClass, address: usize) -> usize {
     }
 }
 
-/// Kicks vCPUs that halted on the word at `address`: see `FutexPlatform::kick_at`.
+/// Kicks vCPUs that halted on the word at `address`: see `Platform::kick`.
 pub(crate) fn kick(address: usize, whom: Kick) {
     publication::word_has_changed();
     // The scan begins after the caller, so that no waiter is always the last.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, Mutex};
 
-use overlock_core::platform::{Atomic, Instant, Platform, Spin};
+use overlock_core::platform::{Atomic, Instant, Kick, Platform, Spin, WakeClass};
 
 use super::exec::{Rules, step};
 use super::search::{Done, Mode, search};
@@ -329,11 +329,17 @@ fn a_wait_that_nobody_ends_is_a_deadlock() {
     assert!(pair(wait).unwrap().complete);
 }
 
+/// Sleeps on `word` while it holds 0.
+#[track_caller]
+fn halt(word: &Word<u32>, until: Option<Instant>) {
+    Explorer::halt(word, 0, until.map(Into::into), WakeClass::Waiter);
+}
+
 #[test]
 fn a_halt_without_a_kick_is_a_deadlock_and_a_timer_or_a_kick_ends_it() {
     assert_eq!(
         pair(|[x, _], first| if first {
-            Explorer::halt(x, 0, None)
+            halt(x, None)
         } else {
             x.store(1, Relaxed)
         })
@@ -342,17 +348,17 @@ fn a_halt_without_a_kick_is_a_deadlock_and_a_timer_or_a_kick_ends_it() {
     );
     assert!(
         pair(|[x, _], first| if first {
-            Explorer::halt(x, 0, None)
+            halt(x, None)
         } else {
             x.store(1, Relaxed);
-            Explorer::kick(x)
+            Explorer::kick(x, Kick::One)
         })
         .unwrap()
         .complete
     );
     assert!(
         pair(|[x, _], first| if first {
-            Explorer::halt(x, 0, Some(Instant::from_nanos(1 << 40).into()))
+            halt(x, Some(Instant::from_nanos(1 << 40)))
         } else {
             x.store(1, Relaxed)
         })

@@ -7,7 +7,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::node::NodeId;
-use overlock_core::platform::{Atomic, FutexPlatform, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Pause, Platform};
 
 use crate::word::{FREE, OWNED, Word};
 
@@ -33,7 +33,7 @@ impl Rounds {
         }
         self.0 += 1;
         if self.0 <= PAUSES {
-            P::pause(1 << self.0);
+            P::pause(Pause::Turns(1 << self.0));
         } else {
             P::yield_cpu();
         }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 use super::wait::{BACKOFF_NS, MIN_BACKOFF_LIMIT_NS, SPIN_NS};
 use super::*;
-use crate::platform::Instant;
+use crate::platform::{Instant, Pause};
 use crate::raw::{RawFairRwLock, RawUpgradeRwLock};
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch};
@@ -105,8 +105,8 @@ fn a_busy_waiter_backs_off_before_it_polls_again() {
             let start = Toy::now();
             acquire(lock);
             backoff += nanos;
-            // A reading of the toy's clock takes 1 ns: two for each poll, and this one.
-            let readings = 2 * times as u64 + 3;
+            // A reading of the toy's clock takes 1 ns: one for each poll, and this one.
+            let readings = times as u64 + 2;
             assert_eq!(Toy::now().nanos_since(start), backoff + readings);
             assert_eq!(left(), 0);
         }
@@ -268,7 +268,7 @@ fn a_reader_counts_itself_after_the_barge_delay() {
     lock.write();
     at(Point::Halt, move || {
         assert_eq!(word(lock), WRITING | OTHERS);
-        Toy::delay(BARGE_DELAY_NS);
+        Toy::pause(Pause::Delay(BARGE_DELAY_NS));
         unlock_write(lock);
         lock.write();
     });

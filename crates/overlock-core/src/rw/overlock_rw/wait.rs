@@ -7,7 +7,7 @@ use super::{
     BARGE_DELAY_NS, CLOSED, FIRST, FULL, OTHERS, OverlockRw, Passing, READER, READERS, Refused,
     SHUT, UPGRADABLE, WRITING, counted, is_awaited, kick_all,
 };
-use crate::platform::{Atomic, Deadline, FutexPlatform, Spin};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Pause, Spin, WakeClass};
 use crate::raw::{RawLock, RawTimedLock};
 
 /// The spin of the gate's owner, the upgrader, and a counted reader on the word before they sleep.
@@ -93,7 +93,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
         let exchange = self.word.compare_exchange(seen, asleep, Relaxed, Relaxed);
         if exchange.is_ok() {
             step.taken::<P>();
-            P::halt(&self.word, asleep, until);
+            P::halt(&self.word, asleep, until, WakeClass::Waiter);
         }
     }
 
@@ -163,7 +163,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
             }
             if let Some(&nanos) = backoff.next() {
                 P::yield_slice(P::ticks());
-                P::delay(nanos.min(time_left::<P>(until)));
+                P::pause(Pause::Delay(nanos.min(time_left::<P>(until))));
             } else if seen & shut != 0 {
                 let end = *barge_at.get_or_insert_with(|| P::now().plus_nanos(BARGE_DELAY_NS));
                 let until = match passing {
@@ -211,7 +211,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
         if time_left::<P>(until) > MIN_BACKOFF_LIMIT_NS {
             for nanos in BACKOFF_NS {
                 P::yield_slice(P::ticks());
-                P::delay(nanos);
+                P::pause(Pause::Delay(nanos));
                 if attempt(self) {
                     return true;
                 }

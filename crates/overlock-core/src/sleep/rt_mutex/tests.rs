@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::vec::Vec;
 
 use super::*;
-use crate::platform::Instant;
+use crate::platform::{Instant, Kick, WakeClass};
 use crate::raw::CHECKED;
 use crate::toy::stage::actor;
 use crate::toy::{Point, Toy, as_thread, at, halts, kicks, left};
@@ -36,7 +36,7 @@ fn hand_off(word: &AtomicU32, mark: u32) {
         (!waiting.is_empty()).then(|| waiting.remove(0))
     });
     word.store(next.map_or(0, |id| id | WAITERS | mark), Release);
-    Toy::kick(word);
+    Toy::kick(word, Kick::One);
 }
 
 impl PiPlatform for Toy {
@@ -62,7 +62,7 @@ impl PiPlatform for Toy {
         word.store(seen | WAITERS, Relaxed);
         sleepers(word, |waiting| waiting.push(id));
         loop {
-            Toy::halt(word, word.load(Relaxed), until);
+            Toy::halt(word, word.load(Relaxed), until, WakeClass::Waiter);
             if word.load(Acquire) & THREAD_ID == id {
                 return Ok(());
             }

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::vec::Vec;
 
 use super::*;
+use overlock_core::platform::Pause;
 use overlock_core::toy::stage::{Actor, actor};
 use overlock_core::toy::watch::{self, Access, Watch};
 use overlock_core::toy::{Point, SLOTS, Toy, as_thread, at, halts, left, on_cpu};
@@ -67,7 +68,7 @@ fn waiting(thread: usize, queue: Queue) -> (Actor, Flags) {
         let head = queue.lock(Spin::Forever, || stop.load(Relaxed));
         if head.is_some() {
             was_head.store(true, Relaxed);
-            Toy::pause(1);
+            Toy::pause(Pause::Turns(1));
         }
     });
     (actor, Flags { stop, was_head })

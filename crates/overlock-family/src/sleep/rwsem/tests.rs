@@ -12,8 +12,8 @@ use std::boxed::Box;
 use super::queue::{HAS_IT, MAY_TRY};
 use super::*;
 use overlock_core::node::NodeId;
-use overlock_core::platform::Cpu;
 use overlock_core::platform::Instant;
+use overlock_core::platform::{Cpu, Pause};
 use overlock_core::raw::RawUpgradeRwLock;
 use overlock_core::toy::stage::{Actor, actor};
 use overlock_core::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
@@ -89,7 +89,7 @@ fn assert_clean<Y: Policy>(lock: Lock<Y>) {
 
 /// Lets 5 ms pass for the caller.
 fn five_ms() {
-    Toy::pause(5_000_000);
+    Toy::pause(Pause::Turns(5_000_000));
 }
 
 #[test]

@@ -37,7 +37,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::tables::FamilyPlatform;
 use line::CELLS;
 use overlock_core::node::{NodeGuard, NodeId};
-use overlock_core::platform::{Atomic, Platform};
+use overlock_core::platform::{Atomic, Kick, Platform, WakeClass};
 
 /// An entry of the table; its waiter removes it by dropping this.
 #[derive(Debug)]
@@ -51,7 +51,8 @@ pub(crate) struct Entry<'a, P: Platform> {
 impl<P: Platform> Entry<'_, P> {
     /// Sleeps until a kick has come since the node was entered, and returns for other reasons too.
     pub(super) fn halt(&self) {
-        P::halt(&self.guard.node().kicks, self.kicks, None);
+        let node = self.guard.node();
+        P::halt(&node.kicks, self.kicks, None, WakeClass::Waiter);
     }
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn kick<P: FamilyPlatform>(lock: usize, ticket: u32) -> bool {
             // The node may have left this wait by now and serve another one, of any lock: then that
             // one's halt ends too early, which every halt may.
             node.kicks.fetch_add(1, Relaxed);
-            P::kick(&node.kicks);
+            P::kick(&node.kicks, Kick::One);
             found = true;
         }
     }

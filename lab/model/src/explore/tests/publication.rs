@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, FutexPlatform, Platform};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, Platform, WakeClass};
 
 use self::protocol::{Publication, word_has_changed};
 use self::sync::AtomicUsize;
@@ -90,14 +90,14 @@ impl Vcpu {
     fn sleep(&self) {
         // Acquire: pairs with the release of `wake`.
         while self.latch.swap(0, Acquire) == 0 {
-            Explorer::halt(&self.latch, 0, None);
+            Explorer::halt(&self.latch, 0, None, WakeClass::Waiter);
         }
     }
 
     fn wake(&self) {
         // Release: pairs with the acquire of `sleep`.
         self.latch.store(1, Release);
-        Explorer::kick(&self.latch);
+        Explorer::kick(&self.latch, Kick::One);
     }
 
     /// Halts once, if the word holds 0.
@@ -135,7 +135,7 @@ fn waits(halt: impl Fn(&Vcpu, &Word<u32>) + Copy + 'static) -> Result<bool, Kind
         let (vcpu, word) = &*shared;
         while word.load(Relaxed) == 0 {
             halt(vcpu, word);
-            Explorer::pause(1);
+            Explorer::pause(Pause::Turns(1));
         }
         Explorer::join(kicker);
     });

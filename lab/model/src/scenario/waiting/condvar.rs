@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::platform::Atomic;
+use overlock_core::platform::{Atomic, Pause};
 use overlock_core::raw::RawLock;
 use overlock_core::sleep::Condvar;
 use overlock_core::sleep::cancel::CancelToken;
@@ -171,7 +171,7 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
     };
     let only: Part<Store<W, L>> = |shared| {
         while !shared.condvar.notify_one() {
-            W::pause(1);
+            W::pause(Pause::Turns(1));
         }
     };
     let check_lock: fn(&Store<W, L>) = Store::check_lock;

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::platform::{Atomic, Kick, WakeClass};
-use overlock_core::{FutexPlatform, Instant, Platform};
+use overlock_core::platform::{Atomic, Kick, Pause, WakeClass};
+use overlock_core::{Instant, Platform};
 
 use super::*;
 use crate::Sim;
@@ -20,6 +20,12 @@ fn traced(host: &Host, body: impl Fn(usize) -> u64) -> Outcome<u64> {
     run(&setup, body, || true).unwrap()
 }
 
+/// Sleeps while `word` holds 0, at the latest until this time.
+fn halt(word: &Own, until: Option<u64>) {
+    let until = until.map(|nanos| Instant::from_nanos(nanos).into());
+    Sim::halt(&word.0, 0, until, WakeClass::Waiter);
+}
+
 /// vCPU 1 halts at 10,000: a load of 2, and an exit of 700. Then vCPU 0 kicks it, which takes 900
 /// and acts after half of that.
 fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
@@ -27,10 +33,10 @@ fn kicked(host: &Host, kick: u64) -> Outcome<u64> {
     let body = |vcpu: usize| {
         if vcpu == 0 {
             at(Time::ns(kick));
-            Sim::kick(&word.0);
+            Sim::kick(&word.0, Kick::One);
         } else {
             at(BEGIN);
-            Sim::halt(&word.0, 0, None);
+            halt(&word, None);
         }
         now().as_ns()
     };
@@ -66,10 +72,10 @@ fn a_kick_during_the_exit_ends_the_halt() {
             if vcpu == 0 {
                 at(Time::ns(9_900));
                 word.0.store(u32::from(!hypervisor), Relaxed);
-                Sim::kick(&word.0);
+                Sim::kick(&word.0, Kick::One);
             } else {
                 at(BEGIN);
-                Sim::halt(&word.0, 0, None);
+                halt(&word, None);
             }
             now().as_ns()
         };
@@ -89,10 +95,10 @@ fn a_kick_before_the_halt_is_not_lost() {
         if vcpu == 0 {
             word.0.store(1, Relaxed);
             at(BEGIN);
-            Sim::kick(&word.0);
+            Sim::kick(&word.0, Kick::One);
         } else {
             at(Time::ns(10_100));
-            Sim::halt(&word.0, 0, None);
+            halt(&word, None);
         }
         now().as_ns()
     };
@@ -109,7 +115,7 @@ fn a_halt_lets_the_next_vcpu_run() {
     let body = |_| {
         if first.replace(false) {
             at(BEGIN);
-            Sim::halt(&word.0, 0, Some(Instant::from_nanos(50_000).into()));
+            halt(&word, Some(50_000));
             return 0;
         }
         now().as_ns()
@@ -125,10 +131,10 @@ fn sleepers_are_kicked_in_their_order() {
     let body = |vcpu: usize| {
         if vcpu == 0 {
             at(BEGIN.times(5));
-            (0..3).for_each(|_| Sim::kick(&word.0));
+            (0..3).for_each(|_| Sim::kick(&word.0, Kick::One));
         } else {
             at(BEGIN.times(4 - vcpu as u64));
-            Sim::halt(&word.0, 0, None);
+            halt(&word, None);
         }
         now()
     };
@@ -143,12 +149,12 @@ fn targets_are_not_kicked_with_the_waiters() {
         let classes = [WakeClass::Target, WakeClass::Waiter];
         if vcpu == 0 {
             at(Time::us(20));
-            Sim::kick_at(&word.0, Kick::One);
-            Sim::kick_at(&word.0, Kick::All);
+            Sim::kick(&word.0, Kick::One);
+            Sim::kick(&word.0, Kick::All);
             at(Time::us(60));
-            Sim::kick_at(&word.0, Kick::Target);
+            Sim::kick(&word.0, Kick::Target);
         } else {
-            assert!(Sim::halt_as(classes[vcpu - 1], &word.0, 0, None));
+            assert!(Sim::halt(&word.0, 0, None, classes[vcpu - 1]));
         }
         now()
     };
@@ -167,7 +173,7 @@ fn a_halt_ends_at_its_timeout() {
         let word = Own::new();
         let body = |_| {
             at(BEGIN);
-            Sim::halt(&word.0, 0, Some(Instant::from_nanos(until).into()));
+            halt(&word, Some(until));
             now().as_ns()
         };
         let outcome = simulate(&machine(1, 1), &HOST, 1, body).unwrap();
@@ -183,11 +189,11 @@ fn an_old_timeout_wakes_no_vcpu() {
     let body = |vcpu: usize| {
         if vcpu == 0 {
             at(Time::ns(20_000));
-            Sim::kick(&word.0);
+            Sim::kick(&word.0, Kick::One);
         } else {
             at(BEGIN);
-            Sim::halt(&word.0, 0, Some(Instant::from_nanos(30_000).into()));
-            Sim::halt(&word.0, 0, Some(Instant::from_nanos(40_000).into()));
+            halt(&word, Some(30_000));
+            halt(&word, Some(40_000));
         }
         now().as_ns()
     };
@@ -209,12 +215,12 @@ fn a_host_that_polls_wakes_faster() {
             if vcpu == 0 {
                 for kick in [20_000, kick] {
                     at(Time::ns(kick));
-                    Sim::kick(&word.0);
+                    Sim::kick(&word.0, Kick::One);
                 }
             } else {
                 for begin in [10_000, 40_000] {
                     at(Time::ns(begin));
-                    Sim::halt(&word.0, 0, None);
+                    halt(&word, None);
                 }
             }
             now().as_ns()
@@ -238,7 +244,7 @@ fn a_host_stops_polling_when_another_vcpu_wants_the_cpu() {
     let word = Own::new();
     let sleep = |begin: u64, end: u64| {
         at(Time::ns(begin));
-        Sim::halt(&word.0, 0, Some(Instant::from_nanos(end).into()));
+        halt(&word, Some(end));
     };
     let body = |vcpu: usize| {
         if vcpu == 0 {
@@ -302,7 +308,7 @@ fn a_yield_stays_in_its_guest() {
             guests,
             ..setup(&machine, &host, 2)
         };
-        let body = |_| Sim::pause(2_000_000);
+        let body = |_| Sim::pause(Pause::Turns(2_000_000));
         run(&setup, body, || true).unwrap().counts
     };
     assert!(counts(1).yields > 0);
@@ -367,7 +373,7 @@ fn other_guests_do_not_count() {
 #[test]
 fn a_preempted_spinner_still_spins() {
     let body = |vcpu: usize| match vcpu {
-        0 => Sim::pause(2_000_000),
+        0 => Sim::pause(Pause::Turns(2_000_000)),
         _ => work(Time::ms(10)),
     };
     let outcome = simulate(&machine(1, 1), &HOST, 2, body).unwrap();

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::platform::Atomic;
-use overlock_core::{FutexPlatform, Instant, Platform, Spin};
+use overlock_core::platform::{Atomic, Pause, WakeClass};
+use overlock_core::{Instant, Platform, Spin};
 
 use super::*;
 use crate::Sim;
@@ -29,7 +29,7 @@ fn long_pauses_leave_the_guest() {
     for (iterations, end, exits) in [(399, 11_995, 0), (1_000, 16_300, 1), (2_000, 22_600, 2)] {
         let body = |_| {
             at(BEGIN);
-            Sim::pause(iterations);
+            Sim::pause(Pause::Turns(iterations));
             now()
         };
         let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
@@ -57,7 +57,7 @@ fn a_loop_may_have_long_pauses() {
     for (iterations, end, exits_counted) in [(42, 11_974, 0), (43, 13_321, 1)] {
         let body = |_| {
             at(BEGIN);
-            (0..iterations).for_each(|_| Sim::pause(1));
+            (0..iterations).for_each(|_| Sim::pause(Pause::Turns(1)));
             now()
         };
         let outcome = simulate(&machine, &exits, 1, body).unwrap();
@@ -74,7 +74,7 @@ fn long_delays_leave_the_guest() {
     for (nanos, end, exits) in [(1_995, 11_995, 0), (5_000, 16_300, 1)] {
         let body = |_| {
             at(BEGIN);
-            Sim::delay(nanos);
+            Sim::pause(Pause::Delay(nanos));
             now()
         };
         let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
@@ -185,10 +185,10 @@ fn a_vcpu_scheduled_anew_has_the_first_window() {
         [false, false, true].map(|sleeps| {
             if sleeps {
                 let until = Instant::from_nanos(now().as_ns() + 5_000);
-                Sim::halt(&word.0, 0, Some(until.into()));
+                Sim::halt(&word.0, 0, Some(until.into()), WakeClass::Waiter);
             }
             let begin = now();
-            Sim::pause(700);
+            Sim::pause(Pause::Turns(700));
             let end = now();
             work(Time::us(1));
             end - begin
@@ -212,7 +212,7 @@ fn a_preempted_pause_is_not_a_longer_one() {
     let body = |vcpu: usize| {
         if vcpu == 0 {
             work(Time::ms(15));
-            (0..4).for_each(|_| Sim::pause(1_000_000));
+            (0..4).for_each(|_| Sim::pause(Pause::Turns(1_000_000)));
         } else {
             work(Time::ms(60));
         }
@@ -335,10 +335,11 @@ fn a_spin_for_a_time_is_a_loop_of_pauses() {
     fn loops(nanos: u64) {
         let start = Sim::now();
         while Sim::now().nanos_since(start) < nanos {
-            Sim::pause(1);
+            Sim::pause(Pause::Turns(1));
         }
     }
-    for spin in [loops, Sim::spin] {
+    let at_once = |nanos| Sim::pause(Pause::Nanos(nanos));
+    for spin in [loops, at_once] {
         for (nanos, end, exits) in [(7, 10_010, 0), (3_300, 13_305, 1), (9_001, 19_005, 2)] {
             let body = |_| {
                 at(BEGIN);
@@ -370,9 +371,9 @@ fn a_spin_for_a_time_ends_after_a_preemption() {
     let alone = spun(|nanos| {
         let start = Sim::now();
         while Sim::now().nanos_since(start) < nanos {
-            Sim::pause(1);
+            Sim::pause(Pause::Turns(1));
         }
     });
     assert!(alone.1 > 0);
-    assert_eq!(spun(Sim::spin), alone);
+    assert_eq!(spun(|nanos| Sim::pause(Pause::Nanos(nanos))), alone);
 }

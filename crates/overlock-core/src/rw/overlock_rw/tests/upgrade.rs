@@ -1,6 +1,7 @@
 //! The upgradable reader, and fair releases.
 
 use super::*;
+use crate::platform::Pause;
 
 fn unlock_upgradable(lock: Lock) {
     // SAFETY: each test releases what it has acquired.
@@ -141,7 +142,7 @@ fn an_upgradable_reader_at_the_gate_is_not_bypassed_for_ever() {
     lock.upgradable();
     let waits = actor(1, move || lock.upgradable());
     waits.sleep();
-    Toy::delay(BARGE_DELAY_NS);
+    Toy::pause(Pause::Delay(BARGE_DELAY_NS));
     while word(lock) & CLOSED == 0 {
         unlock_upgradable(lock);
         lock.word.fetch_add(READER | UPGRADABLE, Relaxed);

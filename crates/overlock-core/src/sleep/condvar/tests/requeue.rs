@@ -129,7 +129,7 @@ fn an_adopted_waiter_that_wakes_spuriously_stays_counted() {
     assert!(!scene.lock.is_locked() && !scene.lock.is_contended());
 }
 
-/// The `kick_at` in `adopt`. Without it ("lost wake-up") the unlock that comes before the requeue
+/// The `kick` in `adopt`. Without it ("lost wake-up") the unlock that comes before the requeue
 /// is the last.
 #[test]
 fn an_unlock_between_the_count_and_the_requeue_is_seen() {

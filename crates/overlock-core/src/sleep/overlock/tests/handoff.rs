@@ -8,7 +8,7 @@ fn make_target(lock: Lock, actor: &Actor) {
     unlock(lock);
     lock.lock();
     actor.interrupt(|| {
-        Toy::delay(HANDOFF_NS);
+        Toy::pause(Pause::Delay(HANDOFF_NS));
     });
     actor.sleep();
     assert!(has(lock, LOCKED | HANDOFF) && !has(lock, PICKUP));
@@ -51,7 +51,7 @@ fn one_waiter_requests_a_handoff_at_a_time() {
     make_target(lock, &one);
     two.startle();
     two.interrupt(|| {
-        Toy::delay(HANDOFF_NS);
+        Toy::pause(Pause::Delay(HANDOFF_NS));
     });
     two.sleep();
     unlock(lock);
@@ -148,7 +148,7 @@ fn a_target_at_its_limit_takes_a_lock_that_was_handed_off_to_it() {
     make_target(lock, &one);
     unlock(lock);
     one.interrupt(|| {
-        Toy::delay(2 * HANDOFF_NS);
+        Toy::pause(Pause::Delay(2 * HANDOFF_NS));
     });
     one.end();
     assert!(has(lock, LOCKED) && word(lock) & (HANDOFF | PICKUP) == 0);

@@ -249,7 +249,7 @@ fn a_long_sleep_makes_a_thread_forget_what_it_knows_of_the_spinner() {
         assert!(has(lock, SPINNER) && sleepers(lock) == 2);
         // It does not sleep on the word as it was, and sleeps on this one.
         three.interrupt(move || {
-            Toy::delay(nap);
+            Toy::pause(Pause::Delay(nap));
             lock.word.fetch_xor(PHASE, Relaxed);
         });
         three.sleep();
@@ -335,7 +335,7 @@ fn a_woken_thread_that_is_old_requests_a_handoff_before_it_sleeps() {
     let one = sleeper(1, lock);
     let two = spinner(2, lock);
     one.interrupt(|| {
-        Toy::delay(HANDOFF_NS);
+        Toy::pause(Pause::Delay(HANDOFF_NS));
     });
     one.startle();
     poll_until(HANDOFF, lock, &one);
@@ -358,7 +358,7 @@ fn nobody_becomes_the_spinner_while_a_handoff_is_requested() {
     one.startle();
     one.to(Point::Wait);
     one.interrupt(|| {
-        Toy::delay(HANDOFF_NS);
+        Toy::pause(Pause::Delay(HANDOFF_NS));
     });
     one.sleep();
     assert!(has(lock, HANDOFF));
@@ -407,7 +407,7 @@ fn a_newcomer_that_is_old_requests_nothing() {
         since: Toy::ticks(),
         ..Waiter::default()
     };
-    Toy::delay(2 * HANDOFF_NS);
+    Toy::pause(Pause::Delay(2 * HANDOFF_NS));
     let now = (0..).find(|&now| !is_chosen(now)).unwrap();
     assert!(!lock.makes_way(word(lock), now, &mut waiter));
     assert!(has(lock, SPINNER) && !has(lock, HANDOFF) && waiter.spinner);
