@@ -289,9 +289,9 @@ impl<P: ConstPlatform> ConstLock for Overlock<P> {
     const INIT: Self = Self::new();
 }
 
-/// A waiter's own state.
+/// A thread that contends for the lock: its own state.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiter {
+struct Contender {
     /// The start of its wait, by [`FutexPlatform::ticks`].
     since: u64,
     /// This thread is one of the word's sleepers.
@@ -305,7 +305,7 @@ struct Waiter {
     knows_spinner: bool,
 }
 
-impl Waiter {
+impl Contender {
     /// Whether the lock is free, or handed off to this thread.
     fn may_take(&self, word: u32) -> bool {
         match word & (LOCKED | HANDOFF | PICKUP) {
@@ -411,10 +411,10 @@ impl<P: FutexPlatform> Overlock<P> {
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, counted: bool, limit: &Limit<'_, P>) -> bool {
-        let mut waiter = Waiter {
+        let mut waiter = Contender {
             since: P::ticks(),
             counted,
-            ..Waiter::default()
+            ..Contender::default()
         };
         loop {
             if self.spin(&mut waiter) {
@@ -427,7 +427,7 @@ impl<P: FutexPlatform> Overlock<P> {
     }
 
     /// Acquires, where the waiter may take what `word` says. One try.
-    fn attempt(&self, word: u32, waiter: &Waiter) -> bool {
+    fn attempt(&self, word: u32, waiter: &Contender) -> bool {
         if !waiter.may_take(word) {
             return false;
         }
@@ -455,7 +455,7 @@ impl<P: FutexPlatform> Overlock<P> {
     }
 
     /// Polls the lock for [`SPIN_NS`]. Returns whether the caller owns it now.
-    fn spin(&self, waiter: &mut Waiter) -> bool {
+    fn spin(&self, waiter: &mut Contender) -> bool {
         let mut start = P::ticks();
         if P::yield_slice(start) {
             start = P::ticks();
@@ -503,7 +503,7 @@ impl<P: FutexPlatform> Overlock<P> {
     /// the spinner if there is none. Returns true where it shall sleep at once: a newcomer that has
     /// seen another thread become the spinner, and one in [`ROTATION`] others, which has woken the
     /// longest sleeper in its place.
-    fn makes_way(&self, word: u32, now: u64, waiter: &mut Waiter) -> bool {
+    fn makes_way(&self, word: u32, now: u64, waiter: &mut Contender) -> bool {
         if word & (LOCKED | SLOW | HANDOFF | EMPTY) != LOCKED | SLOW {
             return false;
         }
@@ -531,7 +531,7 @@ impl<P: FutexPlatform> Overlock<P> {
 
     /// Sleeps until the lock may be taken, and returns `None`. Returns `Some` where the wait is
     /// over, with whether the caller owns the lock.
-    fn sleep(&self, waiter: &mut Waiter, limit: &Limit<'_, P>) -> Option<bool> {
+    fn sleep(&self, waiter: &mut Contender, limit: &Limit<'_, P>) -> Option<bool> {
         loop {
             let word = self.word.load(Relaxed);
             if waiter.may_take(word) {
@@ -593,7 +593,7 @@ impl<P: FutexPlatform> Overlock<P> {
 
     /// Sleeps apart until the lock, handed off to another thread, is picked up. The newcomer is not
     /// counted: counted threads may pick the lock up, so they must not sleep (I4).
-    fn sleep_apart(&self, word: u32, waiter: &mut Waiter, limit: &Limit<'_, P>) {
+    fn sleep_apart(&self, word: u32, waiter: &mut Contender, limit: &Limit<'_, P>) {
         let asleep = waiter.stop_spinning(word) | APART;
         // Relaxed: the halt compares the word.
         let joined = asleep == word
@@ -645,7 +645,7 @@ impl<P: FutexPlatform> Overlock<P> {
 
     /// Ends the wait at its limit. Returns true where the caller owns the lock after all: the kick
     /// that it may have had must not end with it.
-    fn give_up(&self, waiter: &Waiter) -> bool {
+    fn give_up(&self, waiter: &Contender) -> bool {
         loop {
             let word = self.word.load(Relaxed);
             let spins = waiter.spinner && word & SPINNER != 0;

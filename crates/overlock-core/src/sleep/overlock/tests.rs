@@ -161,7 +161,7 @@ fn no_sleeper_is_woken_while_a_woken_one_is_on_its_way() {
     ends(lock);
 }
 
-/// WAKE in `Waiter::leave`, at an acquisition.
+/// WAKE in `Contender::leave`, at an acquisition.
 #[test]
 fn a_woken_sleeper_sets_wake_as_it_acquires() {
     let lock = held();
@@ -177,7 +177,7 @@ fn a_woken_sleeper_sets_wake_as_it_acquires() {
     ends(lock);
 }
 
-/// `word | WAKE` in `Waiter::join`.
+/// `word | WAKE` in `Contender::join`.
 #[test]
 fn a_sleeper_woken_in_vain_sets_wake_before_it_sleeps_again() {
     let lock = held();
@@ -192,7 +192,7 @@ fn a_sleeper_woken_in_vain_sets_wake_before_it_sleeps_again() {
     ends(lock);
 }
 
-/// WAKE in `Waiter::leave`, in `give_up`.
+/// WAKE in `Contender::leave`, in `give_up`.
 #[test]
 fn a_woken_sleeper_sets_wake_as_it_gives_up() {
     let lock = held();
@@ -212,9 +212,9 @@ fn a_woken_sleeper_sets_wake_as_it_gives_up() {
 fn a_waiter_that_gives_up_takes_a_free_lock() {
     let lock = held();
     let acquired = actor(1, move || {
-        let waiter = Waiter {
+        let waiter = Contender {
             counted: true,
-            ..Waiter::default()
+            ..Contender::default()
         };
         assert!(lock.give_up(&waiter));
     });
@@ -332,7 +332,7 @@ fn an_adopter_kicks_after_a_fair_unlock_that_came_before_the_requeue() {
     assert_eq!(kicks(), before + 5);
 }
 
-/// The limits of `add_sleeper` and `Waiter::leave`.
+/// The limits of `add_sleeper` and `Contender::leave`.
 #[test]
 fn a_saturated_count_stays_and_the_lock_works_without_it() {
     let lock = held();
@@ -386,7 +386,7 @@ fn a_waiter_whose_flags_were_erased_does_not_sleep() {
     }
 }
 
-/// SLOW in `Waiter::leave`.
+/// SLOW in `Contender::leave`.
 #[test]
 fn an_acquisition_sets_erased_flags_again() {
     let lock = held();
@@ -408,9 +408,9 @@ fn a_waiter_that_gives_up_sets_erased_flags_again() {
     // Two threads are counted, and a release has erased their flags.
     lock.word.fetch_add(2 * SLEEPER, Relaxed);
     let gone = actor(1, move || {
-        let waiter = Waiter {
+        let waiter = Contender {
             counted: true,
-            ..Waiter::default()
+            ..Contender::default()
         };
         assert!(!lock.give_up(&waiter));
         assert!(was(Step::BeginSlow), "releases are restarted");

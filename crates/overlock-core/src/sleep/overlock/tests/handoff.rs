@@ -14,7 +14,7 @@ fn make_target(lock: Lock, actor: &Actor) {
     assert!(has(lock, LOCKED | HANDOFF) && !has(lock, PICKUP));
 }
 
-/// HANDOFF in `Waiter::join`, the check of it in `unlock_waking`, `may_take`, and
+/// HANDOFF in `Contender::join`, the check of it in `unlock_waking`, `may_take`, and
 /// `WakeClass::Target` for the target.
 #[test]
 fn the_next_unlock_hands_off_to_the_target_and_nobody_else_takes_the_lock() {
@@ -42,7 +42,7 @@ fn the_next_unlock_hands_off_to_the_target_and_nobody_else_takes_the_lock() {
     ends(lock);
 }
 
-/// `word & (HANDOFF | PICKUP) == 0` in `Waiter::join`.
+/// `word & (HANDOFF | PICKUP) == 0` in `Contender::join`.
 #[test]
 fn one_waiter_requests_a_handoff_at_a_time() {
     let lock = held();
@@ -63,7 +63,7 @@ fn one_waiter_requests_a_handoff_at_a_time() {
     ends(lock);
 }
 
-/// `!HANDOFF` in `Waiter::leave`.
+/// `!HANDOFF` in `Contender::leave`.
 #[test]
 fn a_target_that_finds_the_lock_free_takes_it_and_withdraws_its_request() {
     let lock = held();
@@ -77,7 +77,7 @@ fn a_target_that_finds_the_lock_free_takes_it_and_withdraws_its_request() {
     ends(lock);
 }
 
-/// `!HANDOFF` in `Waiter::leave`: the lock is not handed off to a thread that has gone.
+/// `!HANDOFF` in `Contender::leave`: the lock is not handed off to a thread that has gone.
 #[test]
 fn a_target_that_gives_up_withdraws_its_request() {
     let lock = held();
@@ -86,10 +86,10 @@ fn a_target_that_gives_up_withdraws_its_request() {
     // A timed sleeper gives up before it would request; so the target is set up by hand.
     one.startle();
     let gone = actor(3, move || {
-        let waiter = Waiter {
+        let waiter = Contender {
             counted: true,
             target: true,
-            ..Waiter::default()
+            ..Contender::default()
         };
         assert!(!lock.give_up(&waiter));
     });
@@ -125,10 +125,10 @@ fn a_waiter_that_gives_up_takes_a_lock_that_was_handed_off_to_it() {
         let lock = held();
         lock.word
             .store(LOCKED | handed_off | SLOW | SLEEPER, Relaxed);
-        let waiter = Waiter {
+        let waiter = Contender {
             counted: true,
             target,
-            ..Waiter::default()
+            ..Contender::default()
         };
         assert!(lock.give_up(&waiter));
         assert_eq!(word(lock), LOCKED | SLOW | EMPTY);

@@ -45,7 +45,7 @@ fn held_after_a_sleeper() -> Lock {
     lock
 }
 
-/// `WAKE | SPINNER` in `unlock_slow`, and `stop_spinning` in `Waiter::leave`.
+/// `WAKE | SPINNER` in `unlock_slow`, and `stop_spinning` in `Contender::leave`.
 #[test]
 fn unlocks_wake_nobody_while_a_spinner_polls() {
     let lock = held();
@@ -65,7 +65,7 @@ fn unlocks_wake_nobody_while_a_spinner_polls() {
     ends(lock);
 }
 
-/// `stop_spinning` in `Waiter::join`.
+/// `stop_spinning` in `Contender::join`.
 #[test]
 fn a_spinner_that_goes_to_sleep_is_not_waited_for() {
     let lock = held();
@@ -100,9 +100,9 @@ fn a_spinner_that_gives_up_is_not_waited_for() {
 #[test]
 fn a_spinner_whose_bit_was_erased_gives_up_and_changes_nothing() {
     let lock = held();
-    let waiter = Waiter {
+    let waiter = Contender {
         spinner: true,
-        ..Waiter::default()
+        ..Contender::default()
     };
     assert!(!lock.give_up(&waiter));
     assert_eq!(word(lock), LOCKED);
@@ -123,7 +123,7 @@ fn a_spinner_sleeps_apart_while_the_lock_is_handed_off_to_another_thread() {
     ends(lock);
 }
 
-/// `knows_spinner` in `Waiter::join`: the spinner may have been stopped, and wake up nobody.
+/// `knows_spinner` in `Contender::join`: the spinner may have been stopped, and wake up nobody.
 #[test]
 fn who_sleeps_does_not_wait_for_a_spinner_that_does_not_run() {
     let lock = held();
@@ -170,7 +170,7 @@ fn a_newcomer_looks_for_longer_while_nobody_sleeps() {
     ends(lock);
 }
 
-/// `knows_spinner` in `makes_way` and in `Waiter::join`.
+/// `knows_spinner` in `makes_way` and in `Contender::join`.
 #[test]
 fn a_newcomer_sleeps_beside_a_spinner_that_it_has_seen_begin() {
     let lock = held();
@@ -377,9 +377,9 @@ fn nobody_becomes_the_spinner_while_a_handoff_is_requested() {
 #[test]
 fn a_spinner_that_gives_up_takes_a_free_lock() {
     let lock = leak();
-    let waiter = Waiter {
+    let waiter = Contender {
         spinner: true,
-        ..Waiter::default()
+        ..Contender::default()
     };
     lock.word.store(WAKE | SLOW | SPINNER | SLEEPER, Relaxed);
     assert!(lock.give_up(&waiter));
@@ -403,9 +403,9 @@ fn an_unlock_wakes_nobody_beside_a_spinner_that_has_just_come() {
 fn a_newcomer_that_is_old_requests_nothing() {
     let lock = held();
     let one = sleeper(1, lock);
-    let mut waiter = Waiter {
+    let mut waiter = Contender {
         since: Toy::ticks(),
-        ..Waiter::default()
+        ..Contender::default()
     };
     Toy::pause(Pause::Delay(2 * HANDOFF_NS));
     let now = (0..).find(|&now| !is_chosen(now)).unwrap();
@@ -434,7 +434,7 @@ fn an_adopter_does_not_rely_on_the_spinner() {
     ends(lock);
 }
 
-/// `stop_spinning` in `Waiter::leave`, and WAKE for the others there.
+/// `stop_spinning` in `Contender::leave`, and WAKE for the others there.
 #[test]
 fn a_fair_unlock_hands_off_to_a_woken_spinner() {
     let lock = held();
