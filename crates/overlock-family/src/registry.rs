@@ -45,9 +45,9 @@ macro_rules! sleep_locks {
     ($callback:ident) => {
         $callback! {
             overlock: Overlock, plain;
-            mutex: KernelMutex, plain;
-            mutex_inside: KernelMutexInside, plain;
-            mutex_none: KernelMutexNone, plain;
+            kernel_mutex: KernelMutex, plain;
+            kernel_mutex_inside: KernelMutexInside, plain;
+            kernel_mutex_none: KernelMutexNone, plain;
         }
     };
 }

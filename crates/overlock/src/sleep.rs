@@ -31,16 +31,16 @@ use crate::Linux;
 /// [`Overlock`](overlock_core::sleep::Overlock) for Linux threads: `overlock` in tables.
 pub type Overlock = overlock_core::sleep::Overlock<Linux>;
 
-/// [`KernelMutex`](overlock_family::sleep::KernelMutex) for Linux threads: `mutex` in tables.
+/// [`KernelMutex`](overlock_family::sleep::KernelMutex) for Linux threads: `kernel_mutex` in tables.
 #[cfg(feature = "family")]
 pub type KernelMutex = overlock_family::sleep::KernelMutex<Linux>;
 
 /// [`KernelMutexInside`](overlock_family::sleep::KernelMutexInside) for Linux threads:
-/// `mutex_inside` in tables.
+/// `kernel_mutex_inside` in tables.
 #[cfg(feature = "family")]
 pub type KernelMutexInside = overlock_family::sleep::KernelMutexInside<Linux>;
 
-/// [`KernelMutexNone`](overlock_family::sleep::KernelMutexNone) for Linux threads: `mutex_none` in
-/// tables.
+/// [`KernelMutexNone`](overlock_family::sleep::KernelMutexNone) for Linux threads:
+/// `kernel_mutex_none` in tables.
 #[cfg(feature = "family")]
 pub type KernelMutexNone = overlock_family::sleep::KernelMutexNone<Linux>;

@@ -25,13 +25,16 @@ fn refused(args: &[&str], says: &[&str]) {
 
 #[test]
 fn bad_use_is_refused_in_one_line_with_what_is_valid() {
-    let locks = ["unknown lock 'lock'", "all", "mutex", "ww_mutex"];
+    let locks = ["unknown lock 'lock'", "all", "kernel_mutex", "ww_mutex"];
     refused(&["--locks", "lock"], &locks);
     refused(&["--seconds", "0"], &["--seconds 0", "from 0.001"]);
     refused(&["--seed", "x"], &["--seed x", "whole number"]);
     refused(&["--threads", "0"], &["--threads 0", "at least 1"]);
     let most = ["1000000000 threads", "1 to "];
-    refused(&["--locks", "mutex", "--threads", "1000000000"], &most);
+    refused(
+        &["--locks", "kernel_mutex", "--threads", "1000000000"],
+        &most,
+    );
     let small = ["--locks", "pv_ticket_small", "--threads", "128"];
     refused(&small, &["pv_ticket_small takes at most 127 threads"]);
     refused(&["--reads", "101"], &["--reads 101", "from 0 to 100"]);
@@ -81,7 +84,14 @@ fn all_locks_pass_and_the_result_is_what_its_schema_says() {
 #[test]
 fn the_options_are_what_is_done() {
     let run = torture()
-        .args(["--locks", "mutex", "--seconds", "0.3", "--threads", "3"])
+        .args([
+            "--locks",
+            "kernel_mutex",
+            "--seconds",
+            "0.3",
+            "--threads",
+            "3",
+        ])
         .args(["--stutter", "50", "--shuffle", "0", "--churn", "0"])
         .args(["--no-signals", "--no-boost", "--json", "-"])
         .assert()
@@ -97,7 +107,14 @@ fn the_options_are_what_is_done() {
 }
 
 fn plan(seed: &str) -> String {
-    let args = ["--locks", "mutex,ticket", "--plan", "20", "--threads", "3"];
+    let args = [
+        "--locks",
+        "kernel_mutex,ticket",
+        "--plan",
+        "20",
+        "--threads",
+        "3",
+    ];
     text(torture().args(args).args(["--seed", seed]))
 }
 
@@ -113,7 +130,7 @@ fn the_same_seed_gives_the_same_plan() {
 #[test]
 fn a_seed_is_chosen_and_told() {
     let run = || {
-        let args = ["--locks", "mutex", "--plan", "1", "--threads", "1"];
+        let args = ["--locks", "kernel_mutex", "--plan", "1", "--threads", "1"];
         text(torture().args(args))
     };
     assert!(run().starts_with("seed "));
@@ -123,7 +140,7 @@ fn a_seed_is_chosen_and_told() {
 #[test]
 fn quiet_means_quiet() {
     torture()
-        .args(["--locks", "mutex", "--seconds", "0.05", "--quiet"])
+        .args(["--locks", "kernel_mutex", "--seconds", "0.05", "--quiet"])
         .assert()
         .success()
         .stdout("")
@@ -133,7 +150,7 @@ fn quiet_means_quiet() {
 #[test]
 fn ctrl_c_ends_the_run() {
     let mut child = Process::new(assert_cmd::cargo::cargo_bin!("overlock-lab"))
-        .args(["torture", "--locks", "mutex", "--seconds", "60"])
+        .args(["torture", "--locks", "kernel_mutex", "--seconds", "60"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

@@ -72,7 +72,7 @@ fn a_timeline_is_valid() {
 
 #[test]
 fn locks_that_are_held_together_nest() {
-    let document = timeline(&["fserver", "--lock", "mutex", "--vcpus", "8"]);
+    let document = timeline(&["fserver", "--lock", "kernel_mutex", "--vcpus", "8"]);
     let names = check_timeline(&document);
     assert!(
         names

@@ -94,9 +94,9 @@ const ALL: &[&str] = &["explore", "shuttle"];
 /// Shuttle is sequentially consistent.
 const WEAK: &[&str] = &["explore"];
 
-/// Whether a build has been restricted to other locks: `OVERLOCK_MODEL_ONLY=queued,mutex cargo
-/// build` compiles these alone, in a small part of the time. For checks of mutants, each of which
-/// is a build.
+/// Whether a build has been restricted to other locks: `OVERLOCK_MODEL_ONLY=queued,kernel_mutex
+/// cargo build` compiles these alone, in a small part of the time. For checks of mutants, each of
+/// which is a build.
 const fn left_out(name: &str) -> bool {
     match option_env!("OVERLOCK_MODEL_ONLY") {
         Some(list) => !names(list, name),
@@ -193,7 +193,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
             let with_overlock = waiting::condvar::<W, sleep::Overlock<W>>();
             (with_mutex
                 .into_iter()
-                .map(|scenario| scenario.with("mutex")))
+                .map(|scenario| scenario.with("kernel_mutex")))
             .chain(
                 with_overlock
                     .into_iter()

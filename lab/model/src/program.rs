@@ -183,7 +183,11 @@ mod tests {
 
     #[test]
     fn scenarios_of_different_locks_are_known_in_any_order() {
-        for names in ["mutex-one,visible", "visible,mutex-one", "visible,visible"] {
+        for names in [
+            "kernel_mutex-one,visible",
+            "visible,kernel_mutex-one",
+            "visible,visible",
+        ] {
             assert_eq!(check_with(&["--list", "--scenarios", names]), Ok(true));
         }
         let known_and_unknown = check_with(&["--list", "--scenarios", "visible,besides"]);
@@ -207,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_run_that_checks_nothing_is_an_error() {
-        let end = check_with(&["--locks", "mutex", "--scenarios", "visible"]);
+        let end = check_with(&["--locks", "kernel_mutex", "--scenarios", "visible"]);
         assert!(
             end.as_ref().is_err_and(|text| text.contains("nothing")),
             "{end:?}"

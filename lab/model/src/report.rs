@@ -325,7 +325,7 @@ mod tests {
     /// The text of a failure's report after `to see it again`.
     fn again(effort: Effort, seed: u64) -> String {
         let outcome = Outcome {
-            lock: "mutex",
+            lock: "kernel_mutex",
             scenario: "two".to_owned(),
             engine: Engine::Explore,
             executions: 1,
@@ -338,7 +338,7 @@ mod tests {
         let text = Report::new(effort, seed, vec![outcome], false).text();
         let (_, command) = text
             .split_once(&format!(
-                "to see it again: {} --locks mutex --scenarios two ",
+                "to see it again: {} --locks kernel_mutex --scenarios two ",
                 program()
             ))
             .expect("a command");

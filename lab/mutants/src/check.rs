@@ -346,10 +346,10 @@ mod tests {
             judge(Check::Quick, &misspelt),
             Err("error: there is no scenario `biassed`".to_owned())
         );
-        let fails = ended(1, "\nmutex: two fails on explore: a deadlock\n", "");
+        let fails = ended(1, "\nkernel_mutex: two fails on explore: a deadlock\n", "");
         assert_eq!(
             judge(Check::Quick, &fails),
-            Ok(Some("mutex: two: a deadlock".to_owned()))
+            Ok(Some("kernel_mutex: two: a deadlock".to_owned()))
         );
         assert_eq!(judge(Check::Thorough, &ended(0, "", "")), Ok(None));
         let for_ever = judge(Check::UnitTests, &ended(OUT_OF_TIME, "", ""));

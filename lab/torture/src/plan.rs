@@ -311,12 +311,12 @@ mod tests {
             seed: 1,
             ..one.clone()
         };
-        let first = steps(&one, "mutex", 3, 0);
-        assert_eq!(first, steps(&one, "mutex", 3, 0));
-        assert_ne!(first, steps(&other, "mutex", 3, 0));
+        let first = steps(&one, "kernel_mutex", 3, 0);
+        assert_eq!(first, steps(&one, "kernel_mutex", 3, 0));
+        assert_ne!(first, steps(&other, "kernel_mutex", 3, 0));
         assert_ne!(first, steps(&one, "rwsem", 3, 0));
-        assert_ne!(first, steps(&one, "mutex", 4, 0));
-        assert_ne!(first, steps(&one, "mutex", 3, 1));
+        assert_ne!(first, steps(&one, "kernel_mutex", 4, 0));
+        assert_ne!(first, steps(&one, "kernel_mutex", 3, 1));
     }
 
     /// An option changes what it is about, and leaves the rest of the steps as they were.
@@ -329,8 +329,8 @@ mod tests {
             nest: 1,
             ..one.clone()
         };
-        let pairs = steps(&one, "mutex", 3, 0);
-        for (a, b) in pairs.into_iter().zip(steps(&other, "mutex", 3, 0)) {
+        let pairs = steps(&one, "kernel_mutex", 3, 0);
+        for (a, b) in pairs.into_iter().zip(steps(&other, "kernel_mutex", 3, 0)) {
             assert_eq!(
                 (a.how, a.then, a.rest, a.bits),
                 (b.how, b.then, b.rest, b.bits)
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn everything_happens_and_stays_in_range() {
-        let all = steps(&Settings::default(), "mutex", 0, 0);
+        let all = steps(&Settings::default(), "kernel_mutex", 0, 0);
         let some = |what: fn(&Step) -> bool| all.iter().any(what);
         for side in [Side::Read, Side::Write, Side::Upgradable] {
             assert!(all.iter().any(|step| step.side == side), "{side:?}");

@@ -129,9 +129,9 @@ mod tests {
         };
         let length = Duration::from_millis(1500);
         assert_eq!(
-            settings.replay("--locks", "mutex", 16, length),
+            settings.replay("--locks", "kernel_mutex", 16, length),
             format!(
-                "{} torture --locks mutex --seed 7 --threads 16 --seconds 2",
+                "{} torture --locks kernel_mutex --seed 7 --threads 16 --seconds 2",
                 program()
             )
         );

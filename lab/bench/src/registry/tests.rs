@@ -102,7 +102,7 @@ fn what_can_be_simulated_is_told_from_what_cannot() {
     };
     assert_eq!(
         simulated(Family::Exclusive, &["default"]).unwrap(),
-        ["overlock", "mutex", "unfair", "pv_queued", "hybrid"]
+        ["overlock", "kernel_mutex", "unfair", "pv_queued", "hybrid"]
     );
     let defaults = simulated(Family::ReaderWriter, &["default"]).unwrap();
     assert!(defaults.contains(&"overlock_rw"), "{defaults:?}");

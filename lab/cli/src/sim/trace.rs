@@ -149,6 +149,6 @@ pub fn check(args: &Args) -> Result<(), Exit> {
 const EXAMPLES: &str = "\
 Examples:
   overlock-lab sim trace --lock hybrid --vcpus 72 --out hybrid.json
-  overlock-lab sim trace semop --arrays 1 --lock mutex --machine e5-2620v4 --seconds 0.0005
+  overlock-lab sim trace semop --arrays 1 --lock kernel_mutex --machine e5-2620v4 --seconds 0.0005
 
 Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";

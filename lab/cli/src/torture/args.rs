@@ -108,7 +108,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   overlock-lab torture                                   all of them, for a minute
-  overlock-lab torture --locks mutex,rwsem --seconds 600
+  overlock-lab torture --locks kernel_mutex,rwsem --seconds 600
   overlock-lab torture --locks overlock --threads 64 --seed 7 --json result.json
   overlock-lab torture --locks overlock --seed 7 --plan 5  what each thread would do first
 

@@ -73,7 +73,7 @@ fn others() -> Vec<Entry> {
     vec![
         entry(Permits::NAME, Permits::FACTS, |_| Ok(Box::new(Shared::new(Permits::extras(), &Permits::FACTS)?))),
         sleeper("condvar", Bound::None, "a bounded queue over overlock", |_| Ok(Box::new(Queue::<Overlock<Linux>>::new()?))),
-        sleeper("condvar_mutex", Bound::None, "a bounded queue over mutex", |_| Ok(Box::new(Queue::<overlock::sleep::KernelMutex>::new()?))),
+        sleeper("condvar_kernel_mutex", Bound::None, "a bounded queue over kernel_mutex", |_| Ok(Box::new(Queue::<overlock::sleep::KernelMutex>::new()?))),
         sleeper("once", Bound::None, "initialisation, with panics", |_| Ok(Box::new(Cells::new()))),
         sleeper("barrier", Bound::None, "all threads wait for each other", |threads| Ok(Box::new(Gathering::new(threads)))),
         sleeper("ww_mutex", Bound::Finite, "several locks in any order, wound-wait", |_| Ok(Box::new(Contexts::new(&WOUND_WAIT)))),

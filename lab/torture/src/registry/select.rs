@@ -65,12 +65,15 @@ mod tests {
 
     #[test]
     fn words_name_locks_in_the_order_of_the_list() {
-        assert_eq!(names(&["mutex", "ticket", "mutex"]), ["mutex", "ticket"]);
+        assert_eq!(
+            names(&["kernel_mutex", "ticket", "kernel_mutex"]),
+            ["kernel_mutex", "ticket"]
+        );
         assert_eq!(names(&["pv-queued"]), ["pv_queued"]);
         assert_eq!(names(&["all"]).len(), all().len());
-        let error = select(["mutexx"]).unwrap_err().to_string();
+        let error = select(["kernel_mutexx"]).unwrap_err().to_string();
         assert!(
-            error.starts_with("unknown lock 'mutexx'; the locks are all, models, overlock, "),
+            error.starts_with("unknown lock 'kernel_mutexx'; the locks are all, models, overlock, "),
             "{error}"
         );
     }

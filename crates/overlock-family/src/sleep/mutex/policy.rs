@@ -37,7 +37,7 @@ pub trait Policy: Send + Sync + Debug + 'static {
 pub struct Outside;
 
 impl Policy for Outside {
-    const NAME: &'static str = "mutex";
+    const NAME: &'static str = "kernel_mutex";
 }
 
 /// A woken sleeper joins the spin queue: the patch before the published one (Zijlstra, 2016), which
@@ -46,7 +46,7 @@ impl Policy for Outside {
 pub struct Inside;
 
 impl Policy for Inside {
-    const NAME: &'static str = "mutex_inside";
+    const NAME: &'static str = "kernel_mutex_inside";
     const WAITER: WaiterSpin = WaiterSpin::Inside;
 }
 
@@ -55,7 +55,7 @@ impl Policy for Inside {
 pub struct NoSpin;
 
 impl Policy for NoSpin {
-    const NAME: &'static str = "mutex_none";
+    const NAME: &'static str = "kernel_mutex_none";
     const WAITER: WaiterSpin = WaiterSpin::Never;
 }
 

@@ -47,7 +47,7 @@ fn the_last_frees_it<L: FreedLock>(name: &str) {
 
 #[test]
 fn the_last_to_acquire_one_frees_it() {
-    the_last_frees_it::<Mutex>("mutex");
+    the_last_frees_it::<Mutex>("kernel_mutex");
     the_last_frees_it::<ManyReaders<OverlockRw>>("overlock_rw");
 }
 
