@@ -131,12 +131,13 @@ impl<P: Platform> Links<P> {
         NodeId::from_bits(id.node::<P>().wait.load(Relaxed) as u16)
     }
 
-    pub fn push_back(&self, id: NodeId) {
-        self.insert_before(id, None);
+    /// The nodes from the first to the last. The caller may take out those that it was given.
+    pub fn ids(&self) -> impl Iterator<Item = NodeId> {
+        core::iter::successors(self.first(), |&id| self.after(id))
     }
 
-    pub fn push_front(&self, id: NodeId) {
-        self.insert_before(id, self.first());
+    pub fn push_back(&self, id: NodeId) {
+        self.insert_before(id, None);
     }
 
     /// Puts `id` in front of `after`; at the end where that is `None`.
@@ -174,8 +175,7 @@ mod tests {
     use std::vec::Vec;
 
     fn content(links: &Links<Toy>) -> Vec<usize> {
-        let forwards: Vec<_> =
-            core::iter::successors(links.first(), |&id| links.after(id)).collect();
+        let forwards: Vec<_> = links.ids().collect();
         let mut backwards: Vec<_> =
             core::iter::successors(links.last(), |&id| links.before(id)).collect();
         backwards.reverse();
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(content(&links), []);
         links.push_back(ids[1]);
         links.push_back(ids[2]);
-        links.push_front(ids[0]);
+        links.insert_before(ids[0], Some(ids[1]));
         links.insert_before(ids[3], Some(ids[2]));
         links.insert_before(ids[4], Some(ids[0]));
         assert_eq!(content(&links), [4, 0, 1, 3, 2]);

@@ -81,7 +81,7 @@ names! {
         ReleasedSlowKicked = "released_slow_kicked",
         /// Reader-writer semaphore: sleeps of readers.
         RwsemSleepReader = "rwsem_sleep_reader",
-        /// Reader-writer semaphore: sleeps of writers, and of upgraders.
+        /// Reader-writer semaphore: sleeps of writers.
         RwsemSleepWriter = "rwsem_sleep_writer",
         /// Reader-writer semaphore: readers woken, which own the lock already.
         RwsemWakeReader = "rwsem_wake_reader",

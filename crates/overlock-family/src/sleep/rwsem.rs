@@ -16,18 +16,17 @@
 //! `count`, 32 bits:
 //!
 //! ```text
-//!   31     30      8 7   5     4         3           2         1        0
-//! +------+----------+-----+-------+------------+---------+---------+--------+
-//! | full | readers  |  0  | woken | upgradable | handoff | waiters | writer |
-//! +------+----------+-----+-------+------------+---------+---------+--------+
+//!   31     30      8 7   4     3        2         1        0
+//! +------+----------+-----+-------+---------+---------+--------+
+//! | full | readers  |  0  | woken | handoff | waiters | writer |
+//! +------+----------+-----+-------+---------+---------+--------+
 //! ```
 //!
 //! | bits | who writes them, and when |
 //! |---|---|
-//! | writer | the thread that acquires for writing, or begins to upgrade, sets it, and clears it |
+//! | writer | the thread that acquires for writing sets it, and clears it |
 //! | waiters | under the wait lock: the list is not empty |
 //! | handoff | under the wait lock: only the first of the list may acquire |
-//! | upgradable | one of the readers; together with writer: it is upgrading, and waits for the other readers to leave |
 //! | woken | under the wait lock: set by a waker that sends the first of the list, a writer, to a free lock; cleared by that writer when it has come |
 //! | readers | each reader, coming and going; a waker, for all that it grants a share; for a few instructions also readers that came in vain |
 //! | full | the top bit of readers: so many that no more are let in |
@@ -42,24 +41,17 @@
 //!
 //! # States
 //!
-//! (writer, upgradable, readers):
+//! (writer, readers):
 //!
 //! ```text
-//! (0, u, n)  --read-->          (0, u, n + 1)
-//! (*, u, n)  --read-->          (*, u, n + 1)   a writer is inside, or there are waiters: in vain, and it leaves again; or it
-//!                                               keeps its share: a free lock that has waiters
-//! (*, u, n)  --leave-->         (*, u, n - 1)   the last one wakes, unless a writer is inside, or woken
-//! (0, 0, n)  --upgradable-->    (0, 1, n + 1)
-//! (0, 1, n)  --leave-->         (0, 0, n - 1)
-//! (0, 1, n)  --only read-->     (0, 0, n)
-//! (0, 0, 0)  --write-->         (1, 0, 0)
-//! (1, 0, 0)  --leave-->         (0, 0, 0)       and wakes, unless a writer is woken already
-//! (1, 0, 0)  --downgrade-->     (0, 0, 1), (0, 1, 1)
-//! (0, 1, 1)  --upgrade-->       (1, 0, 0)
-//! (0, 1, n)  --upgrade-->       (1, 1, n - 1)   no further readers; the others leave
-//! (1, 1, 0)  --they are gone--> (1, 0, 0)       seen by the upgrader, or granted by the last of them
-//! (1, 1, n)  --its limit-->     (0, 1, n + 1)   it reads on
-//! (0, u, n)  --grant-->         (0, *, n + r)   r readers of the list, an upgradable one perhaps among them
+//! (0, n)  --read-->       (0, n + 1)
+//! (*, n)  --read-->       (*, n + 1)   a writer is inside, or there are waiters: in vain, and it leaves again; or it
+//!                                      keeps its share: a free lock that has waiters
+//! (*, n)  --leave-->      (*, n - 1)   the last one wakes, unless a writer is inside, or woken
+//! (0, 0)  --write-->      (1, 0)
+//! (1, 0)  --leave-->      (0, 0)       and wakes, unless a writer is woken already
+//! (1, 0)  --downgrade-->  (0, 1)
+//! (0, n)  --grant-->      (0, n + r)   r readers of the list
 //! ```
 //!
 //! A waiter, and what it does to the flags:
@@ -78,21 +70,19 @@
 //!                         (for 4 ms already: handoff = 1)
 //! ```
 //!
-//! It joins the list at its end, an upgrader in front of all others. A reader that finds the list
-//! empty under the wait lock may own the lock at once. A thread without a node backs off between
-//! attempts.
+//! It joins the list at its end. A reader that finds the list empty under the wait lock may own the
+//! lock at once. A thread without a node backs off between attempts.
 //!
 //! `owner`, for spinners: `0 --readers do not leave in time--> disabled --the last one has left-->
 //! 0`
 //!
 //! # Invariants
 //!
-//! - I1: writer is set only where readers is 0, except by the upgradable reader, which then waits
-//!   for 0. So a thread that has added itself to readers while writer was clear owns a share until
-//!   it takes itself out again.
+//! - I1: writer is set only where readers is 0. So a thread that has added itself to readers while
+//!   writer was clear owns a share until it takes itself out again.
 //! - I2: waiters, handoff and woken change only under the wait lock. While that is free, waiters is
-//!   set just where the list is not empty, and the others only with it. Handoff belongs to the
-//!   first of the list, whichever that is; woken to the first that is no upgrader.
+//!   set just where the list is not empty, and the others only with it. Handoff and woken
+//!   belong to the first of the list, whichever that is.
 //! - I3: while the wait lock is free and the list is not empty, one of three things holds: the lock
 //!   is held; or woken is set, and the woken writer is on its way to the wait lock; or the thread
 //!   that released the lock is. So a thread that makes the lock free, and sees waiters without
@@ -103,18 +93,15 @@
 //! - I5: with waiters set, newcomers acquire only a lock that is free, or that they have seen a
 //!   writer leave. So readers cannot keep it among themselves: it becomes free, and I3 serves the
 //!   first of the list. ([`RwSem::try_read_along`] waives that.)
-//! - I6: with handoff set, only the first of the list acquires; and the upgradable reader may
-//!   upgrade.
-//! - I7: an upgrader in the list is its first, and writer and upgradable are set.
+//! - I6: with handoff set, only the first of the list acquires.
 //!
 //! # Orderings
 //!
 //! Every change of `count` is a read-modify-write, so a release sequence never breaks, and an
 //! acquire pairs with each release before it.
 //!
-//! - RA, the acquire of a reader's addition; WA, of a writer's exchange; UA, of an upgrader's load
-//!   that finds the readers gone. They pair with RU, the release of a reader that leaves, and WU,
-//!   of a writer that leaves or lets readers in.
+//! - RA, the acquire of a reader's addition; WA, of a writer's exchange. They pair with RU, the
+//!   release of a reader that leaves, and WU, of a writer that leaves or lets readers in.
 //! - GA, the acquire in the exchange by which a waker grants, pairs with WU. A granted waiter gets
 //!   it through WS of `wait_list`, release, and the acquire load of its own state. The published
 //!   lock once lacked an acquire on two paths: where a reader finds the list empty under the wait
@@ -147,8 +134,6 @@
 //! - A writer with `n` waiters before it waits for at most `n + 1` times 4 ms, a section of each
 //!   kind and a wake-up. A reader waits for no longer. Wherever it stands, it comes with the first
 //!   that is granted, up to 256 of them.
-//! - One upgradable reader comes with each such batch, in their order. An upgrade waits only for
-//!   the readers inside. There is one upgrader at a time, so upgrades cannot wait for each other.
 //! - A waiter spins for [`SPIN_NS`](policy::Policy::SPIN_NS) on writers, and on readers as the
 //!   policy says.
 //! - 2^23 readers at a time. One more panics in debug builds and with `checked`; else further ones
@@ -179,7 +164,6 @@
 //! - `Counted`: the disable bit is ignored while no reader holds the lock. The document heeds it
 //!   until a writer comes; but on a free lock there are no readers to spin on, and a spinner takes
 //!   it at once.
-//! - Upgradable readers are an addition.
 //!
 //! # Limits
 //!
@@ -195,7 +179,6 @@ mod spin;
 mod states;
 #[cfg(test)]
 mod tests;
-mod upgrade;
 mod wake;
 mod word;
 
@@ -208,13 +191,12 @@ use overlock_core::raw::{ConstLock, CreateError, RawDowngradeRwLock, RawRwLock, 
 use overlock_core::sleep::wait_list::{Limit, WaitList};
 use policy::{Policy, Timed};
 use states::Step;
-use word::{READ, must_queue};
+use word::must_queue;
 
 const WRITER: u32 = 1;
 const WAITERS: u32 = 1 << 1;
 const HANDOFF: u32 = 1 << 2;
-const UPGRADABLE: u32 = 1 << 3;
-const WOKEN: u32 = 1 << 4;
+const WOKEN: u32 = 1 << 3;
 const READER: u32 = 1 << 8;
 const FULL: u32 = 1 << 31;
 const READERS: u32 = !(READER - 1);
@@ -265,7 +247,7 @@ impl<P: ConstPlatform, Y: Policy> ConstLock for RwSem<P, Y> {
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
     #[inline]
     fn read_within(&self, limit: &Limit<'_, P>) -> bool {
-        // (w, u, n) -> (w, u, n + 1). RA: acquire, pairs with WU. An addition cannot fail, as an
+        // (w, n) -> (w, n + 1). RA: acquire, pairs with WU. An addition cannot fail, as an
         // exchange can.
         let seen = self.count.fetch_add(READER, Acquire);
         if seen & (WRITER | WAITERS | HANDOFF | FULL) == 0 {
@@ -277,7 +259,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     #[inline]
     fn write_within(&self, limit: &Limit<'_, P>) -> bool {
-        // (0, 0, 0) -> (1, 0, 0). WA: acquire, pairs with WU and RU.
+        // (0, 0) -> (1, 0). WA: acquire, pairs with WU and RU.
         let free = self.count.compare_exchange(0, WRITER, Acquire, Relaxed);
         if free.is_ok() {
             Step::Write.taken::<P>();
@@ -289,7 +271,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     /// The slow path of a reader, which is still counted in `count`; `seen` is the word before.
     #[cold]
     fn read_slow(&self, seen: u32, limit: &Limit<'_, P>) -> bool {
-        if Y::READERS_STEAL && seen & READ.blocked_by == 0 && !must_queue(seen) {
+        if Y::READERS_STEAL && seen & (WRITER | FULL) == 0 && !must_queue(seen) {
             Step::Keep.taken::<P>();
             self.on_stolen(seen);
             return true;
@@ -297,7 +279,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         Step::ReadInVain.taken::<P>();
         self.leave();
         overlock_core::check!(seen & FULL == 0, "more than 2^23 readers of one lock");
-        self.spin_share(READ, limit) || self.sleep_share(READ, limit)
+        self.spin_read(limit) || self.sleep_read(limit)
     }
 
     #[cold]
@@ -306,8 +288,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 }
 
-// SAFETY: I1; writer is set by an exchange that expects it clear and readers 0, or by the one
-// upgradable reader, which returns when it has seen readers 0.
+// SAFETY: I1; writer is set by an exchange that expects it clear and readers 0.
 unsafe impl<P: Platform, Y: Policy> RawRwLock for RwSem<P, Y> {
     type Read = ();
     type Write = ();
@@ -331,7 +312,7 @@ unsafe impl<P: Platform, Y: Policy> RawRwLock for RwSem<P, Y> {
 
     #[inline]
     fn try_read(&self) -> Option<()> {
-        self.take_share(READ).is_ok().then_some(())
+        self.take_read().is_ok().then_some(())
     }
 
     #[inline]
@@ -387,6 +368,6 @@ unsafe impl<P: Platform, Y: Policy> RawTimedRwLock for RwSem<P, Y> {
 unsafe impl<P: Platform, Y: Policy> RawDowngradeRwLock for RwSem<P, Y> {
     unsafe fn downgrade(&self, (): ()) {
         self.assert_written();
-        self.end_write(READ.adds);
+        self.end_write(READER);
     }
 }

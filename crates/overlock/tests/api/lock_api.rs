@@ -84,70 +84,58 @@ fn an_rwlock_over_every_lock() {
 
 #[test]
 fn an_rwlock_with_all_that_there_is() {
-    fn works<R>()
-    where
-        R: lock_api::RawRwLockTimed<Duration = Duration, Instant = Instant>
-            + lock_api::RawRwLockUpgradeDowngrade
-            + lock_api::RawRwLockUpgradeTimed,
-    {
-        use lock_api::{RwLockUpgradableReadGuard as Upgradable, RwLockWriteGuard as Writer};
-        let lock = lock_api::RwLock::<R, _>::new(1);
-        let reader = Writer::downgrade(lock.try_write_for(SHORT).unwrap());
-        assert!(takes_time(|| lock.try_write_for(SHORT)).is_none());
-        assert!(takes_time(|| lock.try_write_until(soon())).is_none());
-        assert_eq!(
-            *lock.try_read_for(SHORT).unwrap() + *lock.try_read_until(soon()).unwrap(),
-            2
-        );
-        let upgradable = lock.upgradable_read();
-        assert!(lock.try_upgradable_read().is_none());
-        assert!(takes_time(|| lock.try_upgradable_read_for(SHORT)).is_none());
-        assert!(takes_time(|| lock.try_upgradable_read_until(soon())).is_none());
-        let Err(upgradable) = Upgradable::try_upgrade(upgradable) else {
-            unreachable!()
-        };
-        let Err(upgradable) = takes_time(|| Upgradable::try_upgrade_for(upgradable, SHORT)) else {
-            unreachable!()
-        };
-        drop(reader);
-        let upgradable = Writer::downgrade_to_upgradable(Upgradable::upgrade(upgradable));
-        let writer = Upgradable::try_upgrade_until(upgradable, soon())
-            .ok()
-            .unwrap();
-        assert!(takes_time(|| lock.try_read_for(SHORT)).is_none());
-        assert!(takes_time(|| lock.try_read_until(soon())).is_none());
-        let mut upgradable = Writer::downgrade_to_upgradable(writer);
-        upgradable.with_upgraded(|data| *data += 1);
-        drop(Upgradable::downgrade(upgradable));
-        assert!(!lock.is_locked());
-    }
-    works::<RawRwLock>();
-    works::<rw::RwSem>();
+    use lock_api::{RwLockUpgradableReadGuard as Upgradable, RwLockWriteGuard as Writer};
+    let lock = lock_api::RwLock::<RawRwLock, _>::new(1);
+    let reader = Writer::downgrade(lock.try_write_for(SHORT).unwrap());
+    assert!(takes_time(|| lock.try_write_for(SHORT)).is_none());
+    assert!(takes_time(|| lock.try_write_until(soon())).is_none());
+    assert_eq!(
+        *lock.try_read_for(SHORT).unwrap() + *lock.try_read_until(soon()).unwrap(),
+        2
+    );
+    let upgradable = lock.upgradable_read();
+    assert!(lock.try_upgradable_read().is_none());
+    assert!(takes_time(|| lock.try_upgradable_read_for(SHORT)).is_none());
+    assert!(takes_time(|| lock.try_upgradable_read_until(soon())).is_none());
+    let Err(upgradable) = Upgradable::try_upgrade(upgradable) else {
+        unreachable!()
+    };
+    let Err(upgradable) = takes_time(|| Upgradable::try_upgrade_for(upgradable, SHORT)) else {
+        unreachable!()
+    };
+    drop(reader);
+    let upgradable = Writer::downgrade_to_upgradable(Upgradable::upgrade(upgradable));
+    let writer = Upgradable::try_upgrade_until(upgradable, soon())
+        .ok()
+        .unwrap();
+    assert!(takes_time(|| lock.try_read_for(SHORT)).is_none());
+    assert!(takes_time(|| lock.try_read_until(soon())).is_none());
+    let mut upgradable = Writer::downgrade_to_upgradable(writer);
+    upgradable.with_upgraded(|data| *data += 1);
+    drop(Upgradable::downgrade(upgradable));
+    assert!(!lock.is_locked());
 }
 
 #[test]
 fn an_rwlock_with_fairness() {
-    fn works<R: lock_api::RawRwLockUpgradeFair>() {
-        use lock_api::{
-            RwLockReadGuard as Reader, RwLockUpgradableReadGuard as Upgradable,
-            RwLockWriteGuard as Writer,
-        };
-        let lock = lock_api::RwLock::<R, _>::new(1);
-        let mut reader = lock.read();
-        Reader::bump(&mut reader);
-        assert!(lock.try_write().is_none());
-        Reader::unlock_fair(reader);
-        let mut writer = lock.write();
-        Writer::bump(&mut writer);
-        assert!(lock.is_locked_exclusive());
-        Writer::unlock_fair(writer);
-        let mut upgradable = lock.upgradable_read();
-        Upgradable::bump(&mut upgradable);
-        assert!(lock.try_upgradable_read().is_none());
-        Upgradable::unlock_fair(upgradable);
-        assert!(!lock.is_locked());
-    }
-    works::<RawRwLock>();
+    use lock_api::{
+        RwLockReadGuard as Reader, RwLockUpgradableReadGuard as Upgradable,
+        RwLockWriteGuard as Writer,
+    };
+    let lock = lock_api::RwLock::<RawRwLock, _>::new(1);
+    let mut reader = lock.read();
+    Reader::bump(&mut reader);
+    assert!(lock.try_write().is_none());
+    Reader::unlock_fair(reader);
+    let mut writer = lock.write();
+    Writer::bump(&mut writer);
+    assert!(lock.is_locked_exclusive());
+    Writer::unlock_fair(writer);
+    let mut upgradable = lock.upgradable_read();
+    Upgradable::bump(&mut upgradable);
+    assert!(lock.try_upgradable_read().is_none());
+    Upgradable::unlock_fair(upgradable);
+    assert!(!lock.is_locked());
 }
 
 /// Each of them lets a waiting writer in, and the guard is that of another acquisition afterwards:

@@ -427,9 +427,9 @@ overlock_family::rw_locks!(tests);
 /// The tests above use all abilities of each lock.
 #[test]
 fn extras_are_found() {
-    let extras = extras_of!(overlock::rw::RwSem);
+    let extras = extras_of!(overlock::rw::OverlockRw);
     assert!(extras.timed.is_some());
     assert!(extras.downgrade.is_some());
     assert!(extras.upgradable_section.is_some());
-    assert!(extras_of!(overlock::rw::OverlockRw).fair_relocks.is_some());
+    assert!(extras.fair_relocks.is_some());
 }

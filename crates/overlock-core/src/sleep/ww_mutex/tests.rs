@@ -47,9 +47,7 @@ fn held_by(slot: usize) -> u32 {
 /// The slots of the waiters, in their order.
 fn waiting(lock: Lock) -> Vec<usize> {
     let list = lock.waiters.lock();
-    core::iter::successors(list.first(), |&id| list.after(id))
-        .map(NodeId::slot)
-        .collect()
+    list.ids().map(NodeId::slot).collect()
 }
 
 fn assert_clean(locks: &[Lock]) {

@@ -172,7 +172,7 @@ impl<P: Platform> LockedList<'_, P> {
 
     /// Iterates over the contexts in the list, the oldest first.
     fn contexts(&self) -> impl Iterator<Item = (usize, NodeId)> {
-        core::iter::successors(self.list.first(), |&id| self.list.after(id))
+        (self.list.ids())
             .map(|id| (stamp::<P>(id), id))
             .filter(|&(stamp, _)| stamp != 0)
     }

@@ -3,19 +3,18 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::policy::Policy;
-use super::{HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
+use super::{HANDOFF, READERS, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::platform::{Atomic, Platform};
 use overlock_core::raw::RawForkRwLock;
 
 /// Returns `count` without waiters.
 fn without_waiters(count: u32) -> u32 {
     let count = count & !(WAITERS | HANDOFF | WOKEN);
-    match count & (WRITER | UPGRADABLE) {
+    if count & WRITER == 0 {
+        count
+    } else {
         // I1: with a writer inside, readers have come in vain.
-        WRITER => count & !READERS,
-        // A reader that waited for its upgrade still reads.
-        both if both == WRITER | UPGRADABLE => (count & !WRITER) + READER,
-        _ => count,
+        count & !READERS
     }
 }
 
@@ -24,7 +23,7 @@ unsafe impl<P: Platform, Y: Policy> RawForkRwLock for RwSem<P, Y> {
     unsafe fn forget_waiters(&self, written: bool) {
         let count = self.count.load(Relaxed);
         overlock_core::check!(
-            !written || count & (WRITER | UPGRADABLE) == WRITER,
+            !written || count & WRITER != 0,
             "a lock that the caller does not hold for writing"
         );
         self.count.store(without_waiters(count), Relaxed);

@@ -4,8 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::policy::Policy;
 use super::states::Step;
-use super::word::Share;
-use super::{HANDOFF, HELD, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
+use super::{HANDOFF, HELD, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::links::{Links, backoff_sleep};
 use overlock_core::node::NodeId;
 use overlock_core::platform::{Atomic, Platform};
@@ -15,9 +14,7 @@ use overlock_core::stat::{self, Event};
 /// `Node::info`: what a waiter wants.
 pub(super) const GRANTED: u32 = 0;
 pub(super) const WANTS_READ: u32 = 1;
-pub(super) const WANTS_UPGRADABLE: u32 = 2;
-pub(super) const WANTS_WRITE: u32 = 3;
-pub(super) const WANTS_UPGRADE: u32 = 4;
+pub(super) const WANTS_WRITE: u32 = 2;
 
 /// `Node::state` of a signalled waiter: it owns the lock; or, for a writer, the lock is free.
 pub(super) const HAS_IT: u32 = 1;
@@ -39,7 +36,9 @@ pub(super) fn wants<P: Platform>(id: NodeId) -> u32 {
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
     /// Joins the list, at its end. The caller checks the lock afterwards (I3).
     fn join(&self, list: &Links<P>, waiter: &Waiter<P>, wants: u32) {
-        self.make_ready(waiter, wants);
+        waiter.prepare();
+        waiter.node().info.store(wants, Relaxed);
+        waiter.node().lock.store(0, Relaxed);
         let first = list.first().is_none();
         list.push_back(waiter.id());
         if first {
@@ -51,26 +50,17 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         }
     }
 
-    pub(super) fn make_ready(&self, waiter: &Waiter<P>, wants: u32) {
-        waiter.prepare();
-        waiter.node().info.store(wants, Relaxed);
-        waiter.node().lock.store(0, Relaxed);
-    }
-
-    /// Returns the flags to clear when `id`, the first of the list, leaves. Handoff was its own,
-    /// unless it upgrades. Both go with the last waiter.
-    pub(super) fn flags_of(list: &Links<P>, id: NodeId) -> u32 {
+    /// Returns the flags to clear when `id`, the first of the list, leaves. Handoff was its own.
+    fn flags_of(list: &Links<P>, id: NodeId) -> u32 {
         if list.last() == Some(id) {
             WAITERS | HANDOFF
-        } else if wants::<P>(id) == WANTS_UPGRADE {
-            0
         } else {
             HANDOFF
         }
     }
 
     /// Leaves the list without the lock, and wakes the next in line.
-    pub(super) fn give_up(&self, list: Waiters<'_, P>, id: NodeId) {
+    fn give_up(&self, list: Waiters<'_, P>, id: NodeId) {
         let flags = if list.first() == Some(id) {
             Self::flags_of(&list, id)
         } else {
@@ -85,25 +75,19 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         self.wake(list);
     }
 
-    /// Acquires a share by way of the list.
-    pub(super) fn sleep_share(&self, share: Share, limit: &Limit<'_, P>) -> bool {
+    /// Acquires for reading by way of the list.
+    pub(super) fn sleep_read(&self, limit: &Limit<'_, P>) -> bool {
         let Some(waiter) = Waiter::new() else {
-            return Self::wait_without_node(limit, || self.take_share(share).is_ok());
+            return Self::wait_without_node(limit, || self.take_read().is_ok());
         };
         let list = self.waiters.lock();
-        // RA, in `take_share`: the published lock once had no acquire here.
-        if list.first().is_none() && self.take_share(share).is_ok() {
+        // RA, in `take_read`: the published lock once had no acquire here.
+        if list.first().is_none() && self.take_read().is_ok() {
             Step::ReadUnderLock.taken::<P>();
             stat::count::<P>(Event::RwsemRlockFast);
             return true;
         }
-        let upgradable = share.adds & UPGRADABLE != 0;
-        let wants = if upgradable {
-            WANTS_UPGRADABLE
-        } else {
-            WANTS_READ
-        };
-        self.join(&list, &waiter, wants);
+        self.join(&list, &waiter, WANTS_READ);
         self.wake(list);
         if waiter.state() == WAITING {
             stat::count::<P>(Event::RwsemSleepReader);
@@ -156,7 +140,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             waiter.prepare();
             drop(list);
             let requested = matches!(attempt, Attempt::RequestedHandoff);
-            if !(requested && self.spin_alone(HELD, limit)) {
+            if !(requested && self.spin_alone(limit)) {
                 stat::count::<P>(Event::RwsemSleepWriter);
                 waiter.sleep(limit);
             }
@@ -173,10 +157,10 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         loop {
             let takes = first && seen & HELD == 0;
             let next = if takes {
-                // (0, 0, 0) f -> (1, 0, 0) f without our flags
+                // (0, 0) f -> (1, 0) f without our flags
                 (seen | WRITER) & !(Self::flags_of(list, id) | was_woken)
             } else {
-                // (w, u, n) woken -> (w, u, n): the holder's release wakes again. It must not come
+                // (w, n) woken -> (w, n): the holder's release wakes again. It must not come
                 // between load and exchange (I3).
                 seen & !was_woken
             };

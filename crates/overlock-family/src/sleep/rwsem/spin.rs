@@ -1,12 +1,11 @@
 //! Optimistic spinning, before a waiter joins the list.
 
 use core::cell::Cell;
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::policy::{OnReaders, Policy, reader_spin_ns};
 use super::states::Step;
-use super::word::Share;
-use super::{DISABLED, HANDOFF, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER};
+use super::{DISABLED, HANDOFF, HELD, READER, READERS, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::platform::{Atomic, Instant, Platform, Spin};
 use overlock_core::sleep::wait_list::Limit;
 use overlock_core::stat::{self, Event};
@@ -80,12 +79,12 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         taken
     }
 
-    /// Acquires a share by spinning.
-    pub(super) fn spin_share(&self, share: Share, limit: &Limit<'_, P>) -> bool {
+    /// Acquires for reading by spinning.
+    pub(super) fn spin_read(&self, limit: &Limit<'_, P>) -> bool {
         if Y::READERS_STEAL {
-            return self.spin_behind_writer(share, limit);
+            return self.spin_behind_writer(limit);
         }
-        let take = || match self.take_share(share) {
+        let take = || match self.take_read() {
             Ok(seen) => {
                 self.on_stolen(seen);
                 true
@@ -247,10 +246,9 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 
     /// Spins on a writer together with all other readers, and takes a share when it has left.
-    fn spin_behind_writer(&self, share: Share, limit: &Limit<'_, P>) -> bool {
+    fn spin_behind_writer(&self, limit: &Limit<'_, P>) -> bool {
         let mut seen = self.count.load(Relaxed);
-        // During an upgrade a reader has still to leave.
-        let hopeless = seen & (HANDOFF | UPGRADABLE) != 0 || self.owner_lost_its_cpu();
+        let hopeless = seen & HANDOFF != 0 || self.owner_lost_its_cpu();
         if seen & WRITER == 0 || hopeless || P::parallelism() < 2 {
             return false;
         }
@@ -260,7 +258,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 break;
             }
             // It has seen a writer leave, so it may barge past the list (I5).
-            match self.take_share_if(share, |now| now & HANDOFF == 0) {
+            match self.take_read_if(|now| now & HANDOFF == 0) {
                 Ok(taken) => {
                     Step::SeesWriterLeave.taken::<P>();
                     self.on_stolen(taken);
@@ -272,15 +270,15 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         false
     }
 
-    /// Spins until these bits are clear. Only for threads that nobody can bypass: the first of the
-    /// list after its handoff request, or the upgrader.
-    pub(super) fn spin_alone(&self, bits: u32, limit: &Limit<'_, P>) -> bool {
+    /// Spins until the lock is free. Only for the first of the list after its handoff request, which
+    /// nobody can bypass.
+    pub(super) fn spin_alone(&self, limit: &Limit<'_, P>) -> bool {
         let end = Self::spin_end(limit);
-        // UA: acquire, pairs with RU.
+        // Relaxed: only to try again.
         P::parallelism() >= 2
-            && P::wait_until(&self.count, Acquire, Spin::Until(end), |seen: u32| {
-                seen & bits == 0 || self.owner_lost_its_cpu()
+            && P::wait_until(&self.count, Relaxed, Spin::Until(end), |seen: u32| {
+                seen & HELD == 0 || self.owner_lost_its_cpu()
             })
-            .is_ok_and(|seen| seen & bits == 0)
+            .is_ok_and(|seen| seen & HELD == 0)
     }
 }

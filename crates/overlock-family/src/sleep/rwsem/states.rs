@@ -1,8 +1,7 @@
 //! The diagram of the [module's page](super) as data.
 
 use super::policy::{OnReaders, Policy};
-use super::word::{READ, Share};
-use super::{RwSem, UPGRADABLE, WAITERS};
+use super::{RwSem, WAITERS};
 use crate::sleep::osq;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::platform::Platform;
@@ -10,35 +9,25 @@ use overlock_core::sleep::wait_list;
 
 diagram! {
     "rwsem" {
-        Read = "(0, u, n) -> (0, u, n + 1)",
-        ReadInVain = "(*, u, n) -> (*, u, n + 1): in vain",
-        Keep = "(*, u, n) -> (*, u, n + 1): keeps a free lock that has waiters",
-        ReadPast = "(0, u, n) -> (0, u, n + 1): past waiters",
+        Read = "(0, n) -> (0, n + 1)",
+        ReadInVain = "(*, n) -> (*, n + 1): in vain",
+        Keep = "(*, n) -> (*, n + 1): keeps a free lock that has waiters",
+        ReadPast = "(0, n) -> (0, n + 1): past waiters",
         WakeQueuedReaders = "the first reader wakes the waiters",
-        Leave = "(*, u, n) -> (*, u, n - 1)",
+        Leave = "(*, n) -> (*, n - 1)",
         LastWakes = "the last reader wakes",
         LastIsNotNeeded = "the last reader leaves the wake-up to a writer that is inside, or woken",
-        Upgradable = "(0, 0, n) -> (0, 1, n + 1)",
-        LeaveUpgradable = "(0, 1, n) -> (0, 0, n - 1)",
-        OnlyRead = "(0, 1, n) -> (0, 0, n)",
-        Write = "(0, 0, 0) -> (1, 0, 0)",
-        WritePast = "(0, 0, 0) -> (1, 0, 0): past waiters",
-        LeaveWrite = "(1, 0, 0) -> (0, 0, 0)",
+        Write = "(0, 0) -> (1, 0)",
+        WritePast = "(0, 0) -> (1, 0): past waiters",
+        LeaveWrite = "(1, 0) -> (0, 0)",
         LeaveToWoken = "the writer leaves the lock to a woken writer",
-        Downgrade = "(1, 0, 0) -> (0, 0, 1)",
-        DowngradeToUpgradable = "(1, 0, 0) -> (0, 1, 1)",
-        UpgradeAlone = "(0, 1, 1) -> (1, 0, 0)",
-        Upgrade = "(0, 1, n) -> (1, 1, n - 1)",
-        UpgradeSees = "(1, 1, 0) -> (1, 0, 0): seen by the upgrader",
-        UpgradeGranted = "(1, 1, 0) -> (1, 0, 0): granted by the last of the readers",
-        CancelUpgrade = "(1, 1, n) -> (0, 1, n + 1)",
-        Grant = "(0, u, n) -> (0, *, n + r)",
+        Downgrade = "(1, 0) -> (0, 1)",
+        Grant = "(0, n) -> (0, n + r)",
         SpinTakes = "spins -> owner: alone at the lock",
         SpinInVain = "spins -> in vain",
         SeesWriterLeave = "spins -> owner: has seen a writer leave",
         JoinFirst = "waiters = 1: in the list, the first",
         JoinBehind = "in the list, behind others",
-        JoinInFront = "waiters = 1: in the list, an upgrader, in front of others",
         ReadUnderLock = "owner: a reader that finds the list empty",
         WakeWriter = "woken = 1",
         WokenTakes = "in the list -> owner: a writer",
@@ -53,11 +42,9 @@ diagram! {
 }
 
 impl Step {
-    /// The transition of a newcomer that takes a share of a lock whose word is `seen`.
-    pub(super) fn of_share(share: Share, seen: u32) -> Self {
-        if share.adds & UPGRADABLE != 0 {
-            Step::Upgradable
-        } else if seen & WAITERS != 0 {
+    /// The transition of a newcomer that takes a lock for reading whose word is `seen`.
+    pub(super) fn of_read(seen: u32) -> Self {
+        if seen & WAITERS != 0 {
             Step::ReadPast
         } else {
             Step::Read
@@ -75,19 +62,10 @@ impl Step {
 
     /// The transition of a writer that leaves, and keeps `share`.
     pub(super) fn of_end(share: u32) -> Self {
-        match share {
-            0 => Step::LeaveWrite,
-            _ if share == READ.adds => Step::Downgrade,
-            _ => Step::DowngradeToUpgradable,
-        }
-    }
-
-    /// The transition of an upgradable reader that leaves, and `keeps` a share.
-    pub(super) fn of_end_upgradable(keeps: u32) -> Self {
-        if keeps == 0 {
-            Step::LeaveUpgradable
+        if share == 0 {
+            Step::LeaveWrite
         } else {
-            Step::OnlyRead
+            Step::Downgrade
         }
     }
 }

@@ -5,7 +5,6 @@ mod flags;
 mod give_up;
 mod grant;
 mod spin;
-mod upgrade;
 
 use std::boxed::Box;
 
@@ -14,7 +13,6 @@ use super::*;
 use overlock_core::node::NodeId;
 use overlock_core::platform::Instant;
 use overlock_core::platform::{Cpu, Pause};
-use overlock_core::raw::RawUpgradeRwLock;
 use overlock_core::toy::stage::{Actor, actor};
 use overlock_core::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
 
@@ -150,16 +148,16 @@ fn a_reader_too_many_panics() {
     lock.read();
 }
 
-/// `blocked_by` has FULL, and so has the check in `grant_shares`: without it the count might wrap
-/// and the lock be free.
+/// FULL in `take_read_if` and in `grant_reads`: without it the count might wrap and the lock be
+/// free.
 #[test]
 fn a_reader_too_many_waits() {
     let lock = leak::<Timed>();
     lock.count.store(FULL, Relaxed);
-    assert!(lock.try_read().is_none() && lock.try_upgradable().is_none());
-    assert!(!lock.sleep_share(READ, &Limit::until(Instant::from_nanos(0))));
+    assert!(lock.try_read().is_none());
+    assert!(!lock.sleep_read(&Limit::until(Instant::from_nanos(0))));
     assert_eq!(count(lock), FULL);
-    let late = actor(1, move || assert!(lock.sleep_share(READ, &Limit::NONE)));
+    let late = actor(1, move || assert!(lock.sleep_read(&Limit::NONE)));
     late.sleep();
     // All but one leave, then that one.
     lock.count.fetch_sub(FULL - READER, Relaxed);
@@ -179,12 +177,6 @@ fn a_thread_without_a_node_gets_the_lock() {
     as_thread(SLOTS, || lock.read());
     at(Point::Halt, move || end_read(lock));
     as_thread(SLOTS, || lock.write());
-    at(Point::Halt, move || end_write(lock));
-    as_thread(SLOTS, || lock.upgradable());
-    lock.read();
-    at(Point::Halt, move || end_read(lock));
-    // SAFETY: it is the upgradable reader.
-    as_thread(SLOTS, || unsafe { lock.upgrade(()) });
     let soon = Toy::now().plus_nanos(60_000);
     assert!(as_thread(SLOTS, || lock.read_until(soon)).is_none());
     assert!(as_thread(SLOTS, || lock.write_until(soon)).is_none());

@@ -4,29 +4,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::policy::Policy;
 use super::states::Step;
-use super::{
-    DISABLED, FULL, HANDOFF, HELD, READER, READERS, RwSem, UPGRADABLE, WAITERS, WOKEN, WRITER,
-};
+use super::{DISABLED, FULL, HANDOFF, HELD, READER, READERS, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::platform::{Atomic, Cpu, Platform};
-
-/// A way to share the lock.
-#[derive(Clone, Copy)]
-pub(super) struct Share {
-    /// The addition to `count`.
-    pub(super) adds: u32,
-    /// It must wait while one of these bits is set.
-    pub(super) blocked_by: u32,
-}
-
-pub(super) const READ: Share = Share {
-    adds: READER,
-    blocked_by: WRITER | FULL,
-};
-
-pub(super) const UPGRADABLE_READ: Share = Share {
-    adds: READER | UPGRADABLE,
-    blocked_by: WRITER | FULL | UPGRADABLE,
-};
 
 /// Whether a newcomer must not barge past the waiters (I5).
 pub(super) fn must_queue(seen: u32) -> bool {
@@ -40,35 +19,31 @@ pub(super) const fn owner_on(cpu: Cpu) -> u32 {
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
-    /// Takes a share as a newcomer. `Err` carries the word with which it could not.
+    /// Acquires for reading as a newcomer. `Err` carries the word with which it could not.
     #[inline]
-    pub(super) fn take_share(&self, share: Share) -> Result<u32, u32> {
-        self.take_share_if(share, |seen| !must_queue(seen))
+    pub(super) fn take_read(&self) -> Result<u32, u32> {
+        self.take_read_if(|seen| !must_queue(seen))
     }
 
     /// Acquires for reading if readers are inside, even where others wait. So waiters may starve,
     /// and a thread may read what it reads already.
     pub fn try_read_along(&self) -> bool {
         let allowed = |seen| seen & READERS != 0 || !must_queue(seen);
-        self.take_share_if(READ, allowed).is_ok()
+        self.take_read_if(allowed).is_ok()
     }
 
     #[inline]
-    pub(super) fn take_share_if(
-        &self,
-        share: Share,
-        allowed: impl Fn(u32) -> bool,
-    ) -> Result<u32, u32> {
+    pub(super) fn take_read_if(&self, allowed: impl Fn(u32) -> bool) -> Result<u32, u32> {
         let mut seen = self.count.load(Relaxed);
-        while seen & share.blocked_by == 0 && allowed(seen) {
-            // (0, u, n) -> (0, u, n + 1). RA: acquire, pairs with WU. An addition cannot overflow:
+        while seen & (WRITER | FULL) == 0 && allowed(seen) {
+            // (0, n) -> (0, n + 1). RA: acquire, pairs with WU. An addition cannot overflow:
             // FULL is clear.
             match self
                 .count
-                .compare_exchange_weak(seen, seen + share.adds, Acquire, Relaxed)
+                .compare_exchange_weak(seen, seen + READER, Acquire, Relaxed)
             {
                 Ok(_) => {
-                    Step::of_share(share, seen).taken::<P>();
+                    Step::of_read(seen).taken::<P>();
                     return Ok(seen);
                 }
                 Err(now) => seen = now,
@@ -82,7 +57,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     pub(super) fn take_write(&self) -> bool {
         let mut seen = self.count.load(Relaxed);
         while seen & (HELD | HANDOFF) == 0 {
-            // (0, 0, 0) -> (1, 0, 0). WA: acquire, pairs with WU and RU.
+            // (0, 0) -> (1, 0). WA: acquire, pairs with WU and RU.
             match self
                 .count
                 .compare_exchange_weak(seen, seen | WRITER, Acquire, Relaxed)
@@ -113,7 +88,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     /// Takes a reader out: one that leaves, or one that came in vain.
     #[inline]
     pub(super) fn leave(&self) {
-        // (w, u, n) -> (w, u, n - 1). RU: release, pairs with WA and UA.
+        // (w, n) -> (w, n - 1). RU: release, pairs with WA.
         let left = self.count.fetch_sub(READER, Release).wrapping_sub(READER);
         Step::Leave.taken::<P>();
         if left & WAITERS != 0 && left < READER {
@@ -125,12 +100,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     #[cold]
     fn readers_are_gone(&self, left: u32) {
         self.reenable_spinning();
-        let is_served = match left & (WRITER | UPGRADABLE) {
-            WRITER => true, // It will see waiters when it leaves.
-            0 => left & WOKEN != 0,
-            _ => false, // An upgrader may sleep until now.
-        };
-        if is_served {
+        // A writer inside will see waiters when it leaves.
+        if left & (WRITER | WOKEN) != 0 {
             Step::LastIsNotNeeded.taken::<P>();
         } else {
             Step::LastWakes.taken::<P>();
@@ -144,12 +115,12 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         self.wake(self.waiters.lock());
     }
 
-    /// Ends a write, and keeps `share`.
+    /// Ends a write, and keeps `share`: none, or a reader's.
     #[inline]
     pub(super) fn end_write(&self, share: u32) {
         // Before the release: the next writer's own store comes after it.
         self.owner.store(0, Relaxed);
-        // (1, 0, 0) -> (0, 0, 0), or to the share that stays. WU: release, pairs with RA, WA and
+        // (1, 0) -> (0, 0), or to the share that stays. WU: release, pairs with RA, WA and
         // GA.
         let before = self.count.fetch_add(share.wrapping_sub(WRITER), Release);
         Step::of_end(share).taken::<P>();
@@ -163,7 +134,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     pub(super) fn assert_written(&self) {
         overlock_core::check!(
-            self.count.load(Relaxed) & (WRITER | UPGRADABLE) == WRITER,
+            self.count.load(Relaxed) & WRITER != 0,
             "write unlock of a lock that nobody writes"
         );
     }

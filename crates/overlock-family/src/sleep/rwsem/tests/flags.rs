@@ -1,7 +1,5 @@
 //! The flags between releases and woken writers, and the handoff.
 
-use std::rc::Rc;
-
 use super::*;
 use overlock_core::platform::Spin;
 use overlock_core::toy::watch::{self, Access, Watch, after, before, watch};
@@ -95,7 +93,7 @@ fn a_reader_that_came_in_vain_wakes_for_the_release_that_it_hid() {
     assert_eq!((left(), watch::left()), (0, 0));
 }
 
-/// The loop in `take_share_if`: an attempt does not fail because other readers change the word.
+/// The loop in `take_read_if`: an attempt does not fail because other readers change the word.
 #[test]
 fn an_attempt_to_read_does_not_fail_because_of_another_reader() {
     let lock: &'static RwSem<Watch> = Box::leak(Box::new(RwSem::new()));
@@ -104,8 +102,8 @@ fn an_attempt_to_read_does_not_fail_because_of_another_reader() {
     assert!(lock.try_read().is_some());
     // SAFETY: thread 1 reads.
     before(Access::Exchange, || unsafe { lock.unlock_read(()) });
-    assert!(lock.try_upgradable().is_some());
-    assert_eq!(lock.count.load(Relaxed), (2 * READER) | UPGRADABLE);
+    assert!(lock.try_read().is_some());
+    assert_eq!(lock.count.load(Relaxed), 2 * READER);
     assert_eq!(watch::left(), 0);
 }
 
@@ -115,7 +113,7 @@ fn newcomers_barge_only_where_the_lock_is_free() {
     let lock = leak::<Timed>();
     lock.read();
     let [first] = asleep([writer(1, lock)]);
-    assert!(lock.try_read().is_none() && lock.try_upgradable().is_none());
+    assert!(lock.try_read().is_none());
     let [second] = asleep([reader(2, lock)]);
     end_read(lock);
     // The writer is woken; these are quicker, though others spin.
@@ -139,7 +137,6 @@ fn newcomers_barge_only_where_the_lock_is_free() {
 fn nobody_but_the_first_acquires<Y: Policy>(lock: Lock<Y>) {
     assert!(!lock.is_locked());
     assert!(lock.try_read().is_none() && lock.try_write().is_none());
-    assert!(lock.try_upgradable().is_none());
     let past = Instant::from_nanos(0);
     assert!(as_thread(6, || lock.read_until(past)).is_none());
     assert!(as_thread(6, || lock.write_until(past)).is_none());
@@ -171,26 +168,19 @@ fn a_writer_is_bypassed_for_4_ms_and_no_longer() {
     assert_clean(lock);
 }
 
-/// `first` in `take_queued`: a writer that has waited long enough, but is behind an upgrader by
-/// now. Otherwise handoff would be set and belong to the upgrader, and stay when the writer gives
-/// up.
+/// `first` in `take_queued`: the wait of a writer behind others does not count. Otherwise it would
+/// request the handoff before its time, or for another one.
 #[test]
-fn only_the_first_requests_the_handoff() {
+fn the_wait_until_the_handoff_begins_at_the_front_of_the_list() {
     let lock = leak::<Timed>();
-    lock.upgradable();
     lock.read();
-    // SAFETY: thread 0 is the upgradable reader.
-    let upgrader = Rc::new(actor(0, move || unsafe { lock.upgrade(()) }));
-    let comes = upgrader.clone();
-    at(Point::Halt, move || {
-        assert!(has_flags(lock, WAITERS));
-        comes.sleep();
-    });
-    let soon = Toy::now().plus_nanos(5_000_000);
-    assert!(as_thread(2, || lock.write_until(soon)).is_none());
-    assert_eq!(count(lock), WRITER | UPGRADABLE | WAITERS | READER);
+    let [first, second] = asleep([writer(1, lock), writer(2, lock)]);
+    let due = |thread| NodeId::new(thread, 0).node::<Toy>().lock.load(Relaxed);
+    assert!(due(1) != 0 && due(2) == 0);
     end_read(lock);
-    Rc::into_inner(upgrader).unwrap().end();
+    first.end();
+    end_write(lock);
+    second.end();
     end_write(lock);
     assert_clean(lock);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// I4, the exchange in `grant_shares` before the first signal. The first that is signalled leaves
+/// I4, the exchange in `grant_reads` before the first signal. The first that is signalled leaves
 /// at once: were the others not readers yet, the lock would be free. And the state is there before
 /// the kick.
 #[test]
@@ -27,7 +27,7 @@ fn all_are_readers_before_the_first_is_signalled() {
     assert_clean(lock);
 }
 
-/// `BATCH` in `grant_shares`: the rest follows when these have left.
+/// `BATCH` in `grant_reads`: the rest follows when these have left.
 #[test]
 fn readers_are_woken_in_batches() {
     let lock = leak::<TwoAtATime>();
@@ -43,7 +43,7 @@ fn readers_are_woken_in_batches() {
     assert_clean(lock);
 }
 
-/// `past_writers` in `Grantees`: once readers are served, a reader need not wait for the writers
+/// `wants_read` in `grant_reads`: once readers are served, a reader need not wait for the writers
 /// that came before it; those are served after it.
 #[test]
 fn a_grant_to_the_first_reader_includes_readers_behind_writers() {
@@ -87,7 +87,7 @@ fn readers_behind_a_first_writer_wait() {
     assert_clean(lock);
 }
 
-/// `clears` in `Grant`: handoff ends with the grant to the first.
+/// `clears` in `grant_reads`: handoff ends with the grant to the first.
 #[test]
 fn a_grant_to_the_first_ends_the_handoff() {
     let lock = leak::<TwoAtATime>();
@@ -133,7 +133,7 @@ fn a_reader_that_joins_readers_does_not_sleep() {
     let parts = asleep([1, 2, 3].map(|thread| reader(thread, lock)));
     end_write(lock);
     // Thread 3 is left over from the batch, and thread 4 comes.
-    assert!(as_thread(4, || lock.sleep_share(READ, &Limit::NONE)));
+    assert!(as_thread(4, || lock.sleep_read(&Limit::NONE)));
     assert_eq!((count(lock), halts()), (4 * READER, 0));
     parts.into_iter().for_each(Actor::end);
     (0..4).for_each(|_| end_read(lock));

@@ -188,7 +188,7 @@ fn spinners_spin_on_a_writer_that_has_not_stored_its_cpu_yet() {
 }
 
 /// All readers that spin on a writer see it leave, and barge past the queue. The first of them
-/// finds a free lock; the second finds it read, and with a waiter: `take_share_if` without
+/// finds a free lock; the second finds it read, and with a waiter: `take_read_if` without
 /// `must_queue`.
 #[test]
 fn readers_spin_on_a_writer_together() {
@@ -229,7 +229,7 @@ fn readers_that_see_a_writer_leave_respect_the_handoff() {
     assert_clean(lock);
 }
 
-/// The document's rule in `spin_share`: with no spinner, and the wait lock free, a reader queues.
+/// The document's rule in `spin_read`: with no spinner, and the wait lock free, a reader queues.
 #[test]
 fn a_reader_of_the_published_forms_spins_only_with_other_spinners() {
     let lock = leak::<Counted>();
