@@ -14,7 +14,7 @@ CONSTANTS
     Nobody,
     Me,          \* the thread whose progress is checked; all are alike
     Steal,       \* a newcomer: "once" (pv_queued), "limited" (hybrid_short), "forever" (hybrid)
-    EnterAgain,  \* Tuning::ENTER_AGAIN
+    EnterAgain,  \* Form::ENTER_AGAIN
     Broken       \* "nothing", or what is wrong
 
 ASSUME Steal \in {"once", "limited", "forever"} /\ EnterAgain \in BOOLEAN /\ Me \in Threads

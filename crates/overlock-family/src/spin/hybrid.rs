@@ -34,12 +34,11 @@
 //! no thread steals, and newcomers queue and sleep until it runs again.
 
 use core::cell::Cell;
-use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::pv::{self, Kind, Published, PvLock, Short, Tuning, sealed};
+use super::pv::{self, Form, PvLock};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
-use overlock_core::diagram::{Diagram, diagram};
+use overlock_core::diagram::diagram;
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::{Platform, Spin};
 
@@ -53,66 +52,73 @@ diagram! {
 }
 
 /// The hybrid lock: see the [module's page](self). 4 bytes.
-pub type Hybrid<P, T = Published> = PvLock<P, UnfairMode<T>>;
+pub type Hybrid<P> = PvLock<P, Published>;
 
 /// The hybrid lock with constants for threads: see [`Short`].
-pub type HybridShort<P> = Hybrid<P, Short>;
+pub type HybridShort<P> = PvLock<P, Short>;
 
-/// The kind of a [`Hybrid`]: a newcomer steals while the lock is in unfair mode.
-#[derive(Debug)]
-pub struct UnfairMode<T: Tuning>(PhantomData<T>);
+/// The published form: unfair mode without a limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Published;
+
+impl Form for Published {
+    const NAME: &'static str = "hybrid";
+    const UNFAIR: Option<Spin> = Some(Spin::Forever);
+}
+
+/// The form for threads: the spin budget is about the length of a wake-up, in unfair mode too.
+///
+/// A hypervisor sees a vCPU spin (each PAUSE in a tight loop counts) and gives its CPU to another
+/// one; the operating system lets a thread spin until its time slice ends. So a thread in unfair
+/// mode keeps the owner that it waits for from running. `results/locks/hybrid.md` has what that
+/// costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Short;
+
+impl Form for Short {
+    const NAME: &'static str = "hybrid_short";
+    const UNFAIR: Option<Spin> = Some(Spin::Polls(1 << 10));
+    const POLLS: u32 = 1 << 10;
+    const ENTER_AGAIN: bool = true;
+}
 
 /// Whether a newcomer goes into queued mode: nobody is queued, or the head spins.
 fn is_queued_mode(word: u32) -> bool {
     word & PENDING_BYTE != 0 || word & !LOCKED_BYTE == 0
 }
 
-impl<T: Tuning> sealed::Sealed for UnfairMode<T> {}
-
-impl<T: Tuning> Kind for UnfairMode<T> {
-    type Tuning = T;
-
-    const NAME: &'static str = T::HYBRID;
-    const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
-
-    const UNREACHABLE: &'static [&'static str] = match T::UNFAIR {
-        Spin::Forever => &[pv::unreachable_when_bypassed::<T>(), Step::GiveUp.text()],
-        Spin::Polls(_) | Spin::Until(_) => &[pv::unreachable_when_bypassed::<T>()],
-    };
-
-    /// Attempts as long as unfair mode lasts, within the limit.
-    ///
-    /// `T::UNFAIR` bounds the polls of all attempts together, so the waits count them. With the
-    /// whole limit after each attempt, a newcomer could lose every race and never join the queue.
-    fn steal<P: Platform>(word: &P::U32) -> bool {
-        let polls = Cell::new(0);
-        let step = loop {
-            let limit = match T::UNFAIR {
-                Spin::Polls(most) => Spin::Polls(most.saturating_sub(polls.get())),
-                limit => limit,
-            };
-            // Relaxed: `take` acquires.
-            let ended = P::wait_until(word, Relaxed, limit, |seen: u32| {
-                polls.set(polls.get().wrapping_add(1));
-                pv::is_free(seen) || is_queued_mode(seen)
-            });
-            if polls.get() > 1 {
-                Step::Unfair.taken::<P>();
-            }
-            match ended {
-                Ok(seen) if pv::is_free(seen) && pv::take::<P>(word) => break Step::Stolen,
-                Ok(seen) if is_queued_mode(seen) => break Step::Queue,
-                Ok(_) => {}
-                Err(_) => break Step::GiveUp,
-            }
+/// Attempts as long as unfair mode lasts, within the limit. Returns whether it stole the lock.
+///
+/// `unfair` bounds the polls of all attempts together, so the waits count them. With the whole
+/// limit after each attempt, a newcomer could lose every race and never join the queue.
+pub(super) fn steal<P: Platform>(word: &P::U32, unfair: Spin) -> bool {
+    let polls = Cell::new(0);
+    let step = loop {
+        let limit = match unfair {
+            Spin::Polls(most) => Spin::Polls(most.saturating_sub(polls.get())),
+            limit => limit,
         };
-        let stolen = matches!(step, Step::Stolen);
-        step.taken::<P>();
-        stolen
-    }
+        // Relaxed: `take` acquires.
+        let ended = P::wait_until(word, Relaxed, limit, |seen: u32| {
+            polls.set(polls.get().wrapping_add(1));
+            pv::is_free(seen) || is_queued_mode(seen)
+        });
+        if polls.get() > 1 {
+            Step::Unfair.taken::<P>();
+        }
+        match ended {
+            Ok(seen) if pv::is_free(seen) && pv::take::<P>(word) => break Step::Stolen,
+            Ok(seen) if is_queued_mode(seen) => break Step::Queue,
+            Ok(_) => {}
+            Err(_) => break Step::GiveUp,
+        }
+    };
+    let stolen = matches!(step, Step::Stolen);
+    step.taken::<P>();
+    stolen
 }
 
-impl<P: Platform> HasFacts for Hybrid<P, Published> {
+impl<P: Platform> HasFacts for Hybrid<P> {
     const FACTS: Facts = Facts {
         about: "paravirtual queue with an unfair mode, chosen by each waiter",
         compared: true,
@@ -120,7 +126,7 @@ impl<P: Platform> HasFacts for Hybrid<P, Published> {
     };
 }
 
-impl<P: Platform> HasFacts for Hybrid<P, Short> {
+impl<P: Platform> HasFacts for HybridShort<P> {
     const FACTS: Facts = Facts {
         about: "hybrid with a spin threshold for user space",
         ..pv::FACTS

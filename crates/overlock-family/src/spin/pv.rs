@@ -2,7 +2,7 @@
 //! that kicks.
 //!
 //! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid) differ in what a newcomer
-//! may do before it joins the queue (`Kind::steal`); all else is here. From the paravirtual
+//! may do before it joins the queue ([`Form::UNFAIR`]); all else is here. From the paravirtual
 //! queued spinlock (Long, Zijlstra, 2015) in the form of late 2017.
 //!
 //! # Layout
@@ -69,8 +69,8 @@
 //! # Fast and slow path
 //!
 //! The fast path is one exchange of 0 for (0, 0, 1). After it has failed a thread may steal
-//! (`Kind::steal`), else it queues. In the queue and at its head a waiter polls for
-//! [`Tuning::POLLS`] and then sleeps. It sleeps at once while its predecessor sleeps ("wait
+//! ([`Form::UNFAIR`]), else it queues. In the queue and at its head a waiter polls for
+//! [`Form::POLLS`] and then sleeps. It sleeps at once while its predecessor sleeps ("wait
 //! early"): its turn cannot come before that one has run.
 //!
 //! # Why no wake-up is lost
@@ -104,32 +104,31 @@
 //! - The unlocker reads the node's name from the hash before it releases (I2).
 //! - A thief needs no node, so a newcomer tries to steal before it guards one.
 //! - A head that was kicked may lose the lock to a thief, and has no entry then. The published
-//!   head spins from then on until it wins. With [`Tuning::ENTER_AGAIN`] it enters itself again and
+//!   head spins from then on until it wins. With [`Form::ENTER_AGAIN`] it enters itself again and
 //!   sleeps.
-//! - The constants are a policy: [`Published`], or [`Short`] for threads.
+//! - The constants are a policy: a [`Form`].
 //! - Waiters cannot give up. A waiter in the middle of the queue would have to be unlinked between
 //!   two others that may be leaving too (`osq` can do that, in twice the space a node). The head
 //!   would have to pass on a lock that it does not hold.
 
-mod lock;
 pub(crate) mod lock_hash;
 mod states;
-mod tuning;
 
+use core::fmt::Debug;
+use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-pub use lock::{Kind, PvLock};
-pub(super) use lock::{sealed, unreachable_when_bypassed};
-pub(super) use states::{DIAGRAM, Step};
-pub use tuning::{Published, Short, Tuning};
+use states::Step;
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
+use super::{hybrid, pv_queued};
 use crate::tables::FamilyPlatform;
 use overlock_core::facts::{self, Bound, Facts, Slow, Waiting};
 use overlock_core::node::{Node, NodeId};
 use overlock_core::platform::{
     Atomic, ByteLanes, ConstPlatform, Kick, Lanes, Platform, Spin, WakeClass, Zero,
 };
+use overlock_core::raw::{CreateError, RawFork, RawLock};
 use overlock_core::stat::{self, Event, Latency};
 
 /// The part that the rows of these locks share.
@@ -155,58 +154,85 @@ const ASLEEP: u32 = 1;
 /// A waiter in the queue loads its predecessor's state once in so many polls of its own.
 const POLLS_PER_PREDECESSOR_CHECK: u32 = 256;
 
-/// The word of a paravirtual queued lock of any kind.
-#[derive(Debug)]
-struct Core<P: Platform> {
-    word: P::U32,
+/// A form of the lock: its constants, as published for vCPUs.
+pub trait Form: Send + Sync + Debug + 'static {
+    /// The lock's name in tables.
+    const NAME: &'static str;
+    /// How long a newcomer may stay in unfair mode before it joins the queue. `None`: there is no
+    /// such mode, and it tries once to steal.
+    const UNFAIR: Option<Spin>;
+    /// A waiter's spin budget before it sleeps, in the queue and at its head, in polls.
+    const POLLS: u32 = 1 << 15;
+    /// Whether a head that was kicked and found the lock stolen may sleep again.
+    const ENTER_AGAIN: bool = false;
 }
 
-impl<P: ConstPlatform> Core<P> {
-    const fn new() -> Self {
-        Core { word: Zero::ZERO }
+/// A paravirtual queued lock of the form `F`: see [`Hybrid`](crate::spin::Hybrid) and
+/// [`PvQueued`](crate::spin::PvQueued). 4 bytes.
+#[derive(Debug)]
+pub struct PvLock<P: Platform, F: Form> {
+    word: P::U32,
+    form: PhantomData<F>,
+}
+
+impl<P: ConstPlatform, F: Form> PvLock<P, F> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        PvLock {
+            word: Zero::ZERO,
+            form: PhantomData,
+        }
     }
 }
 
-impl<P: FamilyPlatform> Core<P> {
-    fn create() -> Self {
-        Core {
+impl<P: ConstPlatform, F: Form> Default for PvLock<P, F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// SAFETY: the locked byte goes from 0 to a value that is not 0 by exchange alone, and back only in
+// `unlock`.
+unsafe impl<P: FamilyPlatform, F: Form> RawLock for PvLock<P, F> {
+    type Token = ();
+
+    const NAME: &'static str = F::NAME;
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(PvLock {
             word: P::U32::new(0),
-        }
+            form: PhantomData,
+        })
     }
 
     #[inline]
-    fn lock<K: Kind>(&self) {
+    fn lock(&self) {
         // (0, 0, 0) -> (0, 0, 1). PA: acquire, pairs with PU.
         match self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
             Ok(_) => Step::Take.taken::<P>(),
-            Err(_) => self.lock_slow::<K>(),
+            Err(_) => self.lock_slow(),
         }
     }
 
     #[inline]
-    fn try_lock(&self) -> bool {
+    fn try_lock(&self) -> Option<()> {
         // (0, 0, 0) -> (0, 0, 1). PA: acquire, pairs with PU.
-        self.word.load(Relaxed) == 0
+        let taken = self.word.load(Relaxed) == 0
             && self
                 .word
                 .compare_exchange(0, LOCKED, Acquire, Relaxed)
                 .inspect(|_| Step::Take.taken::<P>())
-                .is_ok()
+                .is_ok();
+        taken.then_some(())
     }
 
     #[inline]
-    fn unlock(&self) {
+    unsafe fn unlock(&self, (): ()) {
         // PU: (*, *, 1) -> (*, *, 0). Release, pairs with PA.
         match self.word.byte0_compare_exchange(LOCKED as u8, 0, Release) {
             Ok(_) => Step::Release.taken::<P>(),
             Err(_) => self.unlock_slow(),
         }
-    }
-
-    /// After fork() in the child: forgets the queue. The lock hash has lost its entry already.
-    fn forget_waiters(&self) {
-        let locked = self.word.load(Relaxed) & LOCKED_BYTE;
-        self.word.store(locked.min(LOCKED), Relaxed);
     }
 
     fn is_locked(&self) -> bool {
@@ -216,10 +242,25 @@ impl<P: FamilyPlatform> Core<P> {
     fn is_contended(&self) -> bool {
         self.word.load(Relaxed) & !LOCKED_BYTE != 0
     }
+}
 
+// SAFETY: the tail, and the entry in the lock hash, which has gone with all others, are all that
+// names a node.
+unsafe impl<P: FamilyPlatform, F: Form> RawFork for PvLock<P, F> {
+    unsafe fn forget_waiters(&self) {
+        let locked = self.word.load(Relaxed) & LOCKED_BYTE;
+        self.word.store(locked.min(LOCKED), Relaxed);
+    }
+}
+
+impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
     #[cold]
-    fn lock_slow<K: Kind>(&self) {
-        if K::steal::<P>(&self.word) {
+    fn lock_slow(&self) {
+        let stolen = match F::UNFAIR {
+            Some(limit) => hybrid::steal::<P>(&self.word, limit),
+            None => pv_queued::steal::<P>(&self.word),
+        };
+        if stolen {
             stat::count::<P>(Event::PvLockStealing);
             return;
         }
@@ -235,8 +276,8 @@ impl<P: FamilyPlatform> Core<P> {
             None => Step::JoinEmpty,
         };
         joined.taken::<P>();
-        let entered = before.is_some_and(|before| self.wait_in_queue::<K>(node, before.node()));
-        self.wait_as_head::<K>(node, guard.id(), entered);
+        let entered = before.is_some_and(|before| self.wait_in_queue(node, before.node()));
+        self.wait_as_head(node, guard.id(), entered);
         // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and no thread takes anything from the
         // fact that a tail has gone.
         let alone = queued::tail(guard.id()) | LOCKED;
@@ -248,16 +289,16 @@ impl<P: FamilyPlatform> Core<P> {
     }
 
     /// Waits until `node` is the head; returns whether its predecessor entered it into the hash.
-    fn wait_in_queue<K: Kind>(&self, node: &'static Node<P>, before: &'static Node<P>) -> bool {
+    fn wait_in_queue(&self, node: &'static Node<P>, before: &'static Node<P>) -> bool {
         loop {
-            for _ in 0..K::Tuning::POLLS.div_ceil(POLLS_PER_PREDECESSOR_CHECK) {
+            for _ in 0..F::POLLS.div_ceil(POLLS_PER_PREDECESSOR_CHECK) {
                 if before.state.load(Relaxed) & ASLEEP != 0 && node.state.load(Relaxed) == RUNNING {
                     // Our turn will not come soon: the waiter before us does not even run.
                     Step::WaitEarly.taken::<P>();
                     stat::count::<P>(Event::PvWaitEarly);
                     break;
                 }
-                let limit = Spin::Polls(POLLS_PER_PREDECESSOR_CHECK.min(K::Tuning::POLLS));
+                let limit = Spin::Polls(POLLS_PER_PREDECESSOR_CHECK.min(F::POLLS));
                 // PH: acquire, pairs with the release in `hand_off`.
                 let state = P::wait_until(&node.state, Acquire, limit, |state: u32| state >= HEAD);
                 if let Ok(state) = state {
@@ -292,12 +333,12 @@ impl<P: FamilyPlatform> Core<P> {
     }
 
     /// Takes the lock as the head of the queue. `entered`: the hash has an entry for us already.
-    fn wait_as_head<K: Kind>(&self, node: &'static Node<P>, id: NodeId, mut entered: bool) {
+    fn wait_as_head(&self, node: &'static Node<P>, id: NodeId, mut entered: bool) {
         let mut slept = false;
         loop {
             // Relaxed: our successor loads it to know whether we run, no more.
             node.state.store(HEAD, Relaxed);
-            if self.spin_as_head::<K>() {
+            if self.spin_as_head() {
                 return;
             }
             // PK: acquire, pairs with the release in `kick`. Before the last check.
@@ -307,7 +348,7 @@ impl<P: FamilyPlatform> Core<P> {
             // is acquire and pairs with PU: our entry is gone.
             if self.word.load(Acquire) & LOCKED_BYTE == SLOW {
                 Step::KeepEntry.taken::<P>();
-            } else if entered && !K::Tuning::ENTER_AGAIN {
+            } else if entered && !F::ENTER_AGAIN {
                 Step::SpinOn.taken::<P>();
                 continue;
             } else if self.enter_or_take(id, entered) {
@@ -330,11 +371,11 @@ impl<P: FamilyPlatform> Core<P> {
     ///
     /// A lost exchange starts the spin budget anew. It can be lost only to a thief that loaded the
     /// word before pending was set, so once to each of those (I3).
-    fn spin_as_head<K: Kind>(&self) -> bool {
+    fn spin_as_head(&self) -> bool {
         // (n, 0, *) -> (n, 1, *): from now on no newcomer steals (I3).
         self.word.byte1_store(1, Relaxed);
         Step::SetPending.taken::<P>();
-        let limit = Spin::Polls(K::Tuning::POLLS);
+        let limit = Spin::Polls(F::POLLS);
         let is_released = |word: u32| word & LOCKED_BYTE == 0;
         // Relaxed: the exchange acquires.
         while P::wait_until(&self.word, Relaxed, limit, is_released).is_ok() {

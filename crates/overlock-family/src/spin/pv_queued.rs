@@ -22,13 +22,12 @@
 //! before it was set take the lock before the head does. While it sleeps or wakes up, any number
 //! may.
 
-use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::pv::{self, Kind, Published, PvLock, Tuning, sealed};
-use overlock_core::diagram::{Diagram, diagram};
+use super::pv::{self, Form, PvLock};
+use overlock_core::diagram::diagram;
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Atomic, Platform};
+use overlock_core::platform::{Atomic, Platform, Spin};
 
 diagram! {
     "pv_queued" {
@@ -38,29 +37,24 @@ diagram! {
 }
 
 /// The paravirtual queued lock: see the [module's page](self). 4 bytes.
-pub type PvQueued<P> = PvLock<P, OneSteal<Published>>;
+pub type PvQueued<P> = PvLock<P, OneSteal>;
 
-/// The kind of a [`PvQueued`]: a newcomer tries once to steal.
-#[derive(Debug)]
-pub struct OneSteal<T: Tuning>(PhantomData<T>);
+/// The published form.
+#[derive(Clone, Copy, Debug)]
+pub struct OneSteal;
 
-impl<T: Tuning> sealed::Sealed for OneSteal<T> {}
-
-impl<T: Tuning> Kind for OneSteal<T> {
-    type Tuning = T;
-
+impl Form for OneSteal {
     const NAME: &'static str = "pv_queued";
-    const DIAGRAMS: &'static [&'static Diagram] = &[&pv::DIAGRAM, &DIAGRAM];
-    const UNREACHABLE: &'static [&'static str] = &[pv::unreachable_when_bypassed::<T>()];
+    const UNFAIR: Option<Spin> = None;
+}
 
-    /// One attempt.
-    fn steal<P: Platform>(word: &P::U32) -> bool {
-        // Relaxed: `take` acquires.
-        let free = pv::is_free(word.load(Relaxed));
-        let step = if free { Step::Try } else { Step::Queue };
-        step.taken::<P>();
-        free && pv::take::<P>(word)
-    }
+/// One attempt. Returns whether it stole the lock.
+pub(super) fn steal<P: Platform>(word: &P::U32) -> bool {
+    // Relaxed: `take` acquires.
+    let free = pv::is_free(word.load(Relaxed));
+    let step = if free { Step::Try } else { Step::Queue };
+    step.taken::<P>();
+    free && pv::take::<P>(word)
 }
 
 impl<P: Platform> HasFacts for PvQueued<P> {

@@ -270,8 +270,8 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         false
     }
 
-    /// Spins until the lock is free. Only for the first of the list after its handoff request, which
-    /// nobody can bypass.
+    /// Spins until the lock is free. Only for the first of the list after its handoff request,
+    /// which nobody can bypass.
     pub(super) fn spin_alone(&self, limit: &Limit<'_, P>) -> bool {
         let end = Self::spin_end(limit);
         // Relaxed: only to try again.

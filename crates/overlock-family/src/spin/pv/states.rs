@@ -1,7 +1,10 @@
 //! The transitions of the paravirtual queued locks' diagram: those of the word, (tail, pending,
 //! locked), and those of a waiter's `state`.
 
-use overlock_core::diagram::diagram;
+use super::{Form, PvLock};
+use crate::spin::{hybrid, pv_queued};
+use overlock_core::diagram::{Diagram, HasDiagram, diagram};
+use overlock_core::platform::{Platform, Spin};
 
 diagram! {
     "pv" {
@@ -34,4 +37,27 @@ diagram! {
         Release = "(*, *, 1) -> (*, *, 0)",
         ReleaseSlow = "(*, *, SLOW) -> (*, *, 0): and kicks the head",
     }
+}
+
+/// The transition that a head never takes after it was kicked and found the lock stolen.
+const fn unreachable_when_bypassed<F: Form>() -> &'static str {
+    if F::ENTER_AGAIN {
+        Step::SpinOn.text()
+    } else {
+        Step::EnterAgain.text()
+    }
+}
+
+impl<P: Platform, F: Form> HasDiagram for PvLock<P, F> {
+    const DIAGRAMS: &'static [&'static Diagram] = match F::UNFAIR {
+        Some(_) => &[&DIAGRAM, &hybrid::DIAGRAM],
+        None => &[&DIAGRAM, &pv_queued::DIAGRAM],
+    };
+    const UNREACHABLE: &'static [&'static str] = match F::UNFAIR {
+        Some(Spin::Forever) => &[
+            unreachable_when_bypassed::<F>(),
+            hybrid::Step::GiveUp.text(),
+        ],
+        _ => &[unreachable_when_bypassed::<F>()],
+    };
 }

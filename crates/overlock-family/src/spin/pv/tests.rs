@@ -6,66 +6,54 @@ use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
 use super::*;
-use crate::spin::hybrid::UnfairMode;
+use crate::spin::hybrid::{Published, Short};
 use crate::spin::pv_queued::OneSteal;
 use overlock_core::node::CONTEXTS;
 use overlock_core::toy::stage::{Actor, actor};
 use overlock_core::toy::{Point, SLOTS, Toy, as_thread, at, left};
 
-type Lock = &'static Core<Toy>;
+type Lock<F> = &'static PvLock<Toy, F>;
 
-/// As published, with a smaller spin budget.
+/// A form with a smaller spin budget.
 #[derive(Debug)]
-struct Stubborn;
+struct Small<const HYBRID: bool, const ENTER_AGAIN: bool>;
 
-impl Tuning for Stubborn {
-    const HYBRID: &'static str = "";
-    const UNFAIR: Spin = Spin::Forever;
+impl<const HYBRID: bool, const ENTER_AGAIN: bool> Form for Small<HYBRID, ENTER_AGAIN> {
+    const NAME: &'static str = "";
+    const UNFAIR: Option<Spin> = if HYBRID { Some(Spin::Forever) } else { None };
     const POLLS: u32 = 4;
-    const ENTER_AGAIN: bool = false;
-}
-
-/// A head that was kicked in vain sleeps again.
-#[derive(Debug)]
-struct Again;
-
-impl Tuning for Again {
-    const HYBRID: &'static str = "";
-    const UNFAIR: Spin = Spin::Forever;
-    const POLLS: u32 = 4;
-    const ENTER_AGAIN: bool = true;
+    const ENTER_AGAIN: bool = ENTER_AGAIN;
 }
 
 /// No waiter spins.
 #[derive(Debug)]
 struct Never;
 
-impl Tuning for Never {
-    const HYBRID: &'static str = "";
-    const UNFAIR: Spin = Spin::Forever;
+impl Form for Never {
+    const NAME: &'static str = "";
+    const UNFAIR: Option<Spin> = None;
     const POLLS: u32 = 0;
-    const ENTER_AGAIN: bool = true;
 }
 
-/// Runs a test on both kinds, with both policies for a head that was kicked in vain.
-macro_rules! on_each_kind {
+/// Runs a test on both locks, with both policies for a head that was kicked in vain.
+macro_rules! on_each_form {
     ($($(#[$meta:meta])* $test:ident;)*) => {$(
         #[test]
         $(#[$meta])*
         fn $test() {
-            fn on<K: Kind + 'static>() {
-                scenes::$test::<K>();
+            fn on<F: Form>() {
+                scenes::$test::<F>();
                 assert_eq!(left(), 0);
             }
-            on::<OneSteal<Stubborn>>();
-            on::<OneSteal<Again>>();
-            on::<UnfairMode<Stubborn>>();
-            on::<UnfairMode<Again>>();
+            on::<Small<false, false>>();
+            on::<Small<false, true>>();
+            on::<Small<true, false>>();
+            on::<Small<true, true>>();
         }
     )*};
 }
 
-on_each_kind! {
+on_each_form! {
     the_word_tells_who_holds_who_waits_and_who_sleeps;
     the_queue_is_served_in_order_asleep_or_awake;
     an_unlock_before_the_halt_is_not_lost;
@@ -80,21 +68,26 @@ on_each_kind! {
     nothing_of_the_lock_is_touched_after_its_release;
 }
 
-fn leak() -> Lock {
-    Box::leak(Box::new(Core::new()))
+fn leak<F: Form>() -> Lock<F> {
+    Box::leak(Box::new(PvLock::new()))
 }
 
-fn word(lock: Lock) -> u32 {
+fn unlock<F: Form>(lock: Lock<F>) {
+    // SAFETY: each test releases what it has acquired; no token belongs to a thread.
+    unsafe { lock.unlock(()) }
+}
+
+fn word<F: Form>(lock: Lock<F>) -> u32 {
     lock.word.load(Relaxed)
 }
 
-fn entries(lock: Lock) -> usize {
+fn entries<F: Form>(lock: Lock<F>) -> usize {
     lock_hash::entries::<Toy, _>(&lock.word)
 }
 
 /// An actor that locks `lock` and keeps it.
-fn locker<K: Kind + 'static>(thread: usize, lock: Lock) -> Actor {
-    actor(thread, move || lock.lock::<K>())
+fn locker<F: Form>(thread: usize, lock: Lock<F>) -> Actor {
+    actor(thread, move || lock.lock())
 }
 
 fn id(thread: usize) -> NodeId {
@@ -117,11 +110,11 @@ mod scenes;
 /// it sleeps as a head without an entry.
 #[test]
 fn a_waiter_that_has_become_the_head_does_not_fall_asleep() {
-    let lock = Core::<Toy>::new();
+    let lock = PvLock::<Toy, Never>::new();
     let [node, before] = [1, 2].map(|thread| id(thread).node::<Toy>());
     for (made_head, entered) in [(HEAD, false), (HASHED, true)] {
         node.state.store(made_head, Relaxed);
-        assert_eq!(lock.wait_in_queue::<OneSteal<Never>>(node, before), entered);
+        assert_eq!(lock.wait_in_queue(node, before), entered);
         assert_eq!(node.state.load(Relaxed), made_head);
     }
 }
@@ -131,63 +124,63 @@ fn a_waiter_that_has_become_the_head_does_not_fall_asleep() {
 /// after the first).
 #[test]
 fn a_head_that_was_robbed_enters_itself_again() {
-    fn on<K: Kind + 'static>() {
-        let lock = leak();
-        lock.lock::<K>();
-        let head = locker::<K>(1, lock);
+    fn on<F: Form>() {
+        let lock = leak::<F>();
+        lock.lock();
+        let head = locker(1, lock);
         head.sleep();
         for _ in 0..3 {
-            lock.unlock();
-            lock.lock::<K>(); // The thief.
+            unlock(lock);
+            lock.lock(); // The thief.
             head.sleep();
             assert_eq!((word(lock), entries(lock)), (tail(1) | SLOW, 1));
         }
-        lock.unlock();
+        unlock(lock);
         head.end();
         assert_eq!((word(lock), entries(lock)), (LOCKED, 0));
     }
-    on::<OneSteal<Again>>();
-    on::<UnfairMode<Again>>();
+    on::<Small<false, true>>();
+    on::<Small<true, true>>();
 }
 
 /// The published form of the same: it spins from then on, keeping thieves away. Fails where it
 /// sleeps.
 #[test]
 fn a_robbed_head_of_the_published_form_stays_awake() {
-    fn on<K: Kind + 'static>() {
-        let lock = leak();
-        lock.lock::<K>();
-        let head = locker::<K>(1, lock);
+    fn on<F: Form>() {
+        let lock = leak::<F>();
+        lock.lock();
+        let head = locker(1, lock);
         head.sleep();
-        lock.unlock();
-        lock.lock::<K>(); // The thief.
+        unlock(lock);
+        lock.lock(); // The thief.
         // Its spin budget ends twice, and it starts anew.
-        for _ in 0..2 * K::Tuning::POLLS {
+        for _ in 0..2 * F::POLLS {
             head.to(Point::Wait);
         }
         assert_eq!((word(lock), entries(lock)), (tail(1) | PENDING | LOCKED, 0));
-        lock.unlock();
+        unlock(lock);
         head.end();
     }
-    on::<OneSteal<Stubborn>>();
-    on::<UnfairMode<Stubborn>>();
+    on::<Small<false, false>>();
+    on::<Small<true, false>>();
 }
 
 /// pv_queued: one attempt, whether or not the head sleeps.
 #[test]
 fn a_newcomer_of_pv_queued_tries_once() {
-    let lock = leak();
-    lock.lock::<OneSteal<Published>>();
-    let [head, newcomer] = [1, 2].map(|thread| locker::<OneSteal<Published>>(thread, lock));
+    let lock = leak::<OneSteal>();
+    lock.lock();
+    let [head, newcomer] = [1, 2].map(|thread| locker(thread, lock));
     head.sleep();
     newcomer.sleep_before(Point::Wait); // The lock is held: it queues.
     assert_eq!(word(lock), tail(2) | SLOW);
-    lock.unlock();
-    locker::<OneSteal<Published>>(3, lock).end(); // The lock is free: it steals.
+    unlock(lock);
+    locker(3, lock).end(); // The lock is free: it steals.
     assert_eq!(word(lock), tail(2) | LOCKED);
-    lock.unlock();
+    unlock(lock);
     head.end();
-    lock.unlock();
+    unlock(lock);
     newcomer.end();
 }
 
@@ -195,9 +188,9 @@ fn a_newcomer_of_pv_queued_tries_once() {
 /// joins the queue too early or too late (either half of `is_queued_mode`).
 #[test]
 fn a_newcomer_of_hybrid_is_unfair_while_the_head_sleeps() {
-    let lock = leak();
-    let newcomer = |thread| locker::<UnfairMode<Published>>(thread, lock);
-    lock.lock::<UnfairMode<Published>>();
+    let lock = leak::<Published>();
+    let newcomer = |thread| locker(thread, lock);
+    lock.lock();
     let head = newcomer(1);
     head.sleep();
     let [two, three, four] = [2, 3, 4].map(newcomer);
@@ -205,11 +198,11 @@ fn a_newcomer_of_hybrid_is_unfair_while_the_head_sleeps() {
         waiter.to(Point::Wait);
         assert_eq!(word(lock), tail(1) | SLOW); // In unfair mode: it has not joined the queue.
     }
-    lock.unlock();
+    unlock(lock);
     two.end(); // Stolen.
     assert_eq!(word(lock), tail(1) | LOCKED);
     three.to(Point::Wait);
-    lock.unlock();
+    unlock(lock);
     head.to(Point::Seen);
     head.end();
     // No queue: queued mode.
@@ -218,9 +211,9 @@ fn a_newcomer_of_hybrid_is_unfair_while_the_head_sleeps() {
     // Pending: queued mode.
     four.to(Point::Wait);
     assert_eq!(word(lock), tail(4) | PENDING | LOCKED);
-    lock.unlock();
+    unlock(lock);
     three.end();
-    lock.unlock();
+    unlock(lock);
     four.end();
     assert_eq!(word(lock), LOCKED);
 }
@@ -228,26 +221,26 @@ fn a_newcomer_of_hybrid_is_unfair_while_the_head_sleeps() {
 /// hybrid with a limit: a newcomer joins the queue once it is used up.
 #[test]
 fn unfair_mode_ends_at_its_limit() {
-    let lock = leak();
-    lock.lock::<UnfairMode<Short>>();
-    let [head, newcomer] = [1, 2].map(|thread| locker::<UnfairMode<Short>>(thread, lock));
+    let lock = leak::<Short>();
+    lock.lock();
+    let [head, newcomer] = [1, 2].map(|thread| locker(thread, lock));
     head.sleep();
     newcomer.to(Point::Wait);
     assert_eq!(word(lock), tail(1) | SLOW);
     newcomer.sleep(); // Where there was no limit, the toy would say "stuck".
     assert_eq!(word(lock), tail(2) | SLOW);
     for waiter in [head, newcomer] {
-        lock.unlock();
+        unlock(lock);
         waiter.end();
     }
 }
 
 #[test]
 fn a_thread_without_a_slot_takes_the_lock_past_the_queue() {
-    let lock = leak();
-    lock.lock::<OneSteal<Published>>();
-    at(Point::Wait, move || lock.unlock());
-    as_thread(SLOTS, || lock.lock::<OneSteal<Published>>());
+    let lock = leak::<OneSteal>();
+    lock.lock();
+    at(Point::Wait, move || unlock(lock));
+    as_thread(SLOTS, || lock.lock());
     assert_eq!(word(lock), LOCKED);
     assert_eq!(left(), 0);
 }
@@ -256,5 +249,5 @@ fn a_thread_without_a_slot_takes_the_lock_past_the_queue() {
 #[cfg(any(debug_assertions, feature = "checked"))]
 #[should_panic(expected = "unlock of a paravirtual queued lock that is free")]
 fn a_second_unlock_is_reported() {
-    leak().unlock();
+    unlock(leak::<OneSteal>());
 }

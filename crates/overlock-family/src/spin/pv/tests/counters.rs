@@ -6,7 +6,6 @@ use std::process::Command;
 
 use super::*;
 use crate::spin::Queued;
-use overlock_core::raw::RawLock;
 
 /// Slow acquisitions = queued + stolen, and what else is counted on the way.
 #[test]
@@ -51,8 +50,8 @@ fn expect(counts: &[(Event, u64)], scene: impl FnOnce()) {
 fn alone() {
     stat::enable(true);
     // The fast path counts nothing.
-    let lock = leak();
-    expect(&[], || lock.lock::<OneSteal<Again>>());
+    let lock = leak::<Small<false, true>>();
+    expect(&[], || lock.lock());
     // Four slow acquisitions: two queued, two stolen, one of those without a node.
     let counts = [
         (Event::LockSlowpath, 2),
@@ -68,22 +67,21 @@ fn alone() {
         (Event::PvHashHops, 3),
     ];
     expect(&counts, || {
-        let [head, second] = [1, 2].map(|thread| locker::<OneSteal<Again>>(thread, lock));
+        let [head, second] = [1, 2].map(|thread| locker(thread, lock));
         head.sleep();
         second.sleep();
         second.startle();
         second.sleep();
-        lock.unlock();
-        lock.lock::<OneSteal<Published>>(); // A thief.
+        unlock(lock);
+        lock.lock(); // A thief.
         head.sleep();
-        lock.unlock();
+        unlock(lock);
         head.end();
-        lock.unlock();
+        unlock(lock);
         second.end();
-        at(Point::Wait, move || lock.unlock());
-        as_thread(SLOTS, || lock.lock::<OneSteal<Published>>());
+        at(Point::Wait, move || unlock(lock));
+        as_thread(SLOTS, || lock.lock());
     });
-    lock.unlock();
 
     // One slow acquisition in unfair mode.
     let counts = [
@@ -94,16 +92,17 @@ fn alone() {
         (Event::PvKickUnlock, 1),
         (Event::PvKickWake, 1),
     ];
+    let lock = leak::<Published>();
     expect(&counts, || {
-        lock.lock::<UnfairMode<Published>>();
-        let [head, thief] = [1, 2].map(|thread| locker::<UnfairMode<Published>>(thread, lock));
+        lock.lock();
+        let [head, thief] = [1, 2].map(|thread| locker(thread, lock));
         head.sleep();
         thief.to(Point::Wait);
-        lock.unlock();
+        unlock(lock);
         thief.end();
-        lock.unlock();
+        unlock(lock);
         head.end();
-        lock.unlock();
+        unlock(lock);
     });
 
     // The native lock: slow = pending + queued + without a node.
