@@ -1,7 +1,7 @@
 //! lock_api's `Raw*` traits for every lock: see [`overlock_core::lock_api`].
 
 macro_rules! mutexes {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
         $(mutexes!(@ $lock, $kind);)*
     };
     // A fallible lock has no `INIT`.

@@ -3,17 +3,18 @@
 //! [row](overlock_core::facts) and its tests, its module, one line here, its file of mutants, and
 //! its line in the book's page of the family.
 
-use core::marker::PhantomData;
-
-/// Calls `$callback!` with one line a spinlock: `name: Type, kind;`. The kind says what is known of
-/// the type: `plain` (no token), `node` (a node or slot of the thread is the token), `fallible`
-/// (the lock needs a resource of its own: created by
+/// Calls `$callback!` with one line a spinlock: `name: Type, kind, abilities;`. The kind says what
+/// is known of the type: `plain` (no token), `node` (a node or slot of the thread is the token),
+/// `fallible` (the lock needs a resource of its own: created by
 /// [`RawLock::create`](overlock_core::raw::RawLock::create), which may fail, and never a constant;
-/// it has a token).
+/// it has a token). The abilities are what the lock can do beyond
+/// [`RawLock`](overlock_core::raw::RawLock): `basic` (nothing), `timed` (it gives up at a
+/// deadline), `full` (also when it is cancelled, and it has a fair release). Code that runs on the
+/// lists has a function of each of these names, bound to the traits.
 ///
 /// ```
 /// macro_rules! count {
-///     ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(stringify!($name)),*].len() };
+///     ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { [$(stringify!($name)),*].len() };
 /// }
 /// assert!(overlock_family::spin_locks!(count) > 0);
 /// ```
@@ -21,19 +22,19 @@ use core::marker::PhantomData;
 macro_rules! spin_locks {
     ($callback:ident) => {
         $callback! {
-            ticket: Ticket, plain;
-            backoff_ticket: BackoffTicket, plain;
-            pv_ticket: PvTicket, plain;
-            pv_ticket_small: PvTicketSmall, plain;
-            pv_ticket_tail_flag: PvTicketTailFlag, plain;
-            mcs: Mcs, node;
-            hemlock: Hemlock, node;
-            fast_queue: FastQueue, fallible;
-            queued: Queued, plain;
-            unfair: Unfair, plain;
-            pv_queued: PvQueued, plain;
-            hybrid: Hybrid, plain;
-            hybrid_short: HybridShort, plain;
+            ticket: Ticket, plain, basic;
+            backoff_ticket: BackoffTicket, plain, basic;
+            pv_ticket: PvTicket, plain, basic;
+            pv_ticket_small: PvTicketSmall, plain, basic;
+            pv_ticket_tail_flag: PvTicketTailFlag, plain, basic;
+            mcs: Mcs, node, basic;
+            hemlock: Hemlock, node, basic;
+            fast_queue: FastQueue, fallible, basic;
+            queued: Queued, plain, basic;
+            unfair: Unfair, plain, timed;
+            pv_queued: PvQueued, plain, basic;
+            hybrid: Hybrid, plain, basic;
+            hybrid_short: HybridShort, plain, basic;
         }
     };
 }
@@ -44,106 +45,33 @@ macro_rules! spin_locks {
 macro_rules! sleep_locks {
     ($callback:ident) => {
         $callback! {
-            overlock: Overlock, plain;
-            kernel_mutex: KernelMutex, plain;
-            kernel_mutex_inside: KernelMutexInside, plain;
-            kernel_mutex_none: KernelMutexNone, plain;
+            overlock: Overlock, plain, full;
+            kernel_mutex: KernelMutex, plain, full;
+            kernel_mutex_inside: KernelMutexInside, plain, full;
+            kernel_mutex_none: KernelMutexNone, plain, full;
         }
     };
 }
 
-/// Calls `$callback!` with one line a reader-writer lock: `name: module::Type;`, the module being
-/// one of this crate's.
+/// Calls `$callback!` with one line a reader-writer lock: `name: module::Type, abilities;`, the
+/// module being one of this crate's. The abilities are `basic` (nothing), `timed` (deadlines and
+/// downgrades), `full` (also upgradable readers and a fair release).
 #[macro_export]
 macro_rules! rw_locks {
     ($callback:ident) => {
         $callback! {
-            overlock_rw: rw::OverlockRw;
-            percpu_rwsem: rw::PerCpuRwSem;
-            qrwlock: rw::Qrwlock;
-            rwsem: sleep::RwSem;
-            rwsem_none: sleep::RwSemNone;
-            rwsem_count: sleep::RwSemCounted;
+            overlock_rw: rw::OverlockRw, full;
+            percpu_rwsem: rw::PerCpuRwSem, timed;
+            qrwlock: rw::Qrwlock, basic;
+            rwsem: sleep::RwSem, timed;
+            rwsem_none: sleep::RwSemNone, timed;
+            rwsem_count: sleep::RwSemCounted, timed;
         }
-    };
-}
-
-/// A probe for the abilities of the lock `L`: see [`abilities`](crate::abilities). `W` is for locks
-/// that run on several platforms.
-#[derive(Clone, Copy, Debug)]
-pub struct Probe<L, W = ()>(PhantomData<fn(L, W)>);
-
-impl<L, W> Probe<L, W> {
-    /// A probe of a lock type.
-    #[must_use]
-    pub const fn new() -> Self {
-        Probe(PhantomData)
-    }
-}
-
-impl<L, W> Default for Probe<L, W> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Finds out what a lock can do beyond its first trait, for code that runs on the lists above: they
-/// do not say, the compiler does.
-///
-/// First the trait that all the locks have, then one line an ability: the names of two traits to
-/// declare, that of their method, the trait that the ability comes with, and the type and value of
-/// what the method gives: `Some` of it where the lock has the trait, else `None`. The
-/// method is called as `(&Probe::<Lock>::new()).until()`, with both traits in scope, on a type that
-/// is named, not a parameter.
-///
-/// ```
-/// use overlock_core::Instant;
-/// use overlock_core::raw::{RawFairLock, RawLock, RawTimedLock};
-///
-/// overlock_family::abilities! {
-///     [L: RawLock]
-///     Timed, Untimed, until, RawTimedLock, fn(&L, Instant) -> Option<L::Token>, L::lock_until;
-///     Fair, Unfair, fair, RawFairLock, unsafe fn(&L, L::Token), L::unlock_fair;
-/// }
-/// ```
-#[macro_export]
-macro_rules! abilities {
-    (@ [$lock:ident: $base:path $(, $world:ident: $of:path)?]
-        $with:ident, $without:ident, $find:ident, $bound:path, $type:ty, $value:expr) => {
-        #[doc(hidden)]
-        pub trait $with<$lock: $base $(, $world: $of)?> {
-            fn $find(&self) -> Option<$type>;
-        }
-
-        // Method lookup tries this one first, since it needs no further reference.
-        impl<$lock: $bound $(, $world: $of)?> $with<$lock $(, $world)?>
-            for $crate::registry::Probe<$lock $(, $world)?>
-        {
-            fn $find(&self) -> Option<$type> {
-                Some($value)
-            }
-        }
-
-        #[doc(hidden)]
-        pub trait $without<$lock: $base $(, $world: $of)?> {
-            fn $find(&self) -> Option<$type> {
-                None
-            }
-        }
-
-        impl<$lock: $base $(, $world: $of)?> $without<$lock $(, $world)?>
-            for &$crate::registry::Probe<$lock $(, $world)?>
-        {
-        }
-    };
-    ($generics:tt
-        $($with:ident, $without:ident, $find:ident, $bound:path, $type:ty, $value:expr;)*) => {
-        $($crate::abilities!(@ $generics $with, $without, $find, $bound, $type, $value);)*
     };
 }
 
 macro_rules! const_lock {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
         $(const_lock!(@ $lock, $kind);)*
     };
     (@ $lock:ident, fallible) => {};
@@ -168,12 +96,7 @@ impl<P: crate::FamilyPlatform + overlock_core::ConstPlatform> overlock_core::raw
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::spin::{Mcs, Unfair};
-    use overlock_core::Instant;
     use overlock_core::diagram::HasDiagram;
-    use overlock_core::raw::{RawFairLock, RawLock, RawTimedLock};
-    use overlock_core::sleep::Overlock;
     use overlock_core::toy::Toy;
     use overlock_core::toy::wall_clock::{
         lock_follows_the_wall_clock, rwlock_follows_the_wall_clock,
@@ -198,15 +121,15 @@ mod tests {
     }
 
     macro_rules! spin {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { $(check::<crate::spin::$lock<Toy>>();)* };
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { $(check::<crate::spin::$lock<Toy>>();)* };
     }
 
     macro_rules! sleep {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { $(check::<crate::sleep::$lock<Toy>>();)* };
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { $(check::<crate::sleep::$lock<Toy>>();)* };
     }
 
     macro_rules! rw {
-        ($($name:ident: $module:ident::$lock:ident;)*) => { $(check::<crate::$module::$lock<Toy>>();)* };
+        ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => { $(check::<crate::$module::$lock<Toy>>();)* };
     }
 
     #[test]
@@ -225,27 +148,7 @@ mod tests {
     #[test]
     fn locks_follow_the_wall_clock() {
         lock_follows_the_wall_clock::<crate::sleep::KernelMutex<Toy>>();
-        lock_follows_the_wall_clock::<Unfair<Toy>>();
+        lock_follows_the_wall_clock::<crate::spin::Unfair<Toy>>();
         rwlock_follows_the_wall_clock::<crate::sleep::RwSem<Toy>>();
-    }
-
-    crate::abilities! {
-        [L: RawLock]
-        Timed, Untimed, until, RawTimedLock, fn(&L, Instant) -> Option<L::Token>, L::lock_until;
-        Fair, Biased, fair, RawFairLock, unsafe fn(&L, L::Token), L::unlock_fair;
-    }
-
-    macro_rules! has {
-        ($lock:ty, $ability:ident) => {
-            (&Probe::<$lock>::new()).$ability().is_some()
-        };
-    }
-
-    #[test]
-    #[allow(clippy::needless_borrow)] // the second reference makes the lookup go on to it
-    fn a_lock_has_the_abilities_that_its_traits_give() {
-        assert!(has!(Overlock<Toy>, until) && has!(Overlock<Toy>, fair));
-        assert!(has!(Unfair<Toy>, until) && !has!(Unfair<Toy>, fair));
-        assert!(!has!(Mcs<Toy>, until) && !has!(Mcs<Toy>, fair));
     }
 }

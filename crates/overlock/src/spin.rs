@@ -26,7 +26,7 @@ pub use overlock_core::raw::{CreateError, RawLock, RawTimedLock};
 use crate::Linux;
 
 macro_rules! aliases {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         #[doc = concat!("[`", stringify!($lock), "`](overlock_family::spin::", stringify!($lock), ") for Linux threads: `", stringify!($name), "` in tables.")]
         pub type $lock = overlock_family::spin::$lock<Linux>;
     )*};

@@ -144,7 +144,7 @@ fn fast_ones_are_not_counted<L: RawLock>() {
 }
 
 macro_rules! all_locks {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
         fn every_lock() {
             $(
                 fast_ones_are_not_counted::<overlock::spin::$lock>();

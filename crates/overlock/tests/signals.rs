@@ -164,7 +164,7 @@ fn nests<L: RawLock>() {
 }
 
 macro_rules! tests {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         #[test]
         fn $name() {
             nests::<overlock::spin::$lock>();

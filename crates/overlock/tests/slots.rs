@@ -218,13 +218,13 @@ fn exclude<L: RawLock>(until: Option<Until<L>>, owners: &[Owner]) {
 }
 
 macro_rules! all_locks {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
         fn wait_for_every_holder(nodes: Nodes) {
             $( wait_for_holder::<overlock::spin::$lock>(nodes); )*
         }
 
         fn exclude_with_every_lock(owners: &[Owner]) {
-            $( exclude(until_of!(overlock::spin::$lock), owners); )*
+            $( exclude(until_of!($can, overlock::spin::$lock), owners); )*
         }
     };
 }

@@ -21,7 +21,8 @@ pub struct Registration {
 
 /// The registration of a lock that is written once over `overlock_core::Platform`: the name of its
 /// type, without the platform. It implements `RawLock` and `HasFacts` for every platform. Traits
-/// beyond that, such as `RawTimedLock`, are found and tested too.
+/// beyond that, such as `RawTimedLock`, are tested too where the word for its abilities comes
+/// first, `timed` or `full`: see [`spin_locks`](overlock_family::spin_locks).
 ///
 /// ```
 /// use overlock_family::spin::Ticket;
@@ -31,18 +32,21 @@ pub struct Registration {
 #[macro_export]
 macro_rules! register {
     ($($lock:ident)::+) => {
-        $crate::__registration!(Added, false, $($lock)::+)
+        $crate::register!(basic, $($lock)::+)
+    };
+    ($can:ident, $($lock:ident)::+) => {
+        $crate::__registration!(Added, false, $can, $($lock)::+)
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __registration {
-    ($kind:ident, $model:literal, $($lock:ident)::+) => {
+    ($kind:ident, $model:literal, $can:ident, $($lock:ident)::+) => {
         $crate::Registration {
             bench: $crate::__private::overlock_bench::entry!($kind, $($lock)::+),
-            torture: $crate::__private::overlock_torture::entry!($model, $($lock)::+),
-            model: $crate::__private::overlock_model::lock!($($lock)::+),
+            torture: $crate::__private::overlock_torture::entry!($model, $can, $($lock)::+),
+            model: $crate::__private::overlock_model::lock!($can, $($lock)::+),
         }
     };
 }
@@ -51,7 +55,7 @@ macro_rules! __registration {
 fn models() -> Vec<Registration> {
     macro_rules! registrations {
         ($($lock:ident;)*) => {
-            vec![$($crate::__registration!(Model, true, overlock_peers::$lock)),*]
+            vec![$($crate::__registration!(Model, true, basic, overlock_peers::$lock)),*]
         };
     }
     overlock_peers::peers!(registrations)

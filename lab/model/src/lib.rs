@@ -19,6 +19,6 @@ pub mod world;
 /// The names that [`lock`] expands to.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::scenario::exclusive::Abilities;
     pub use overlock_core::raw::RawLock;
-    pub use overlock_family::registry::Probe;
 }

@@ -7,13 +7,15 @@ use overlock_core::facts::HasFacts;
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::rw::{OverlockRw, PerCpuRwSem};
 use overlock_core::sleep;
+use overlock_family::rw::Qrwlock;
 use overlock_family::sleep as family;
 use overlock_family::spin;
 use overlock_family::spin::faulty::{Faulty, FaultyRw, LostKick, NoExclusion, Relaxed};
 
+use crate::scenario::exclusive::{Abilities as Exclusive, scenarios};
+use crate::scenario::reader_writer::Abilities as Shared;
 use crate::scenario::{Scenario, reader_writer, several, waiting};
 use crate::world::World;
-use crate::{exclusive_scenarios, reader_writer_scenarios};
 
 /// A lock to check.
 #[derive(Debug)]
@@ -60,26 +62,30 @@ pub(crate) fn added() -> &'static [Added] {
 }
 
 /// A lock of mutual exclusion that is written once over [`Platform`](overlock_core::Platform), for
-/// [`list::add`](crate::list::add): its type without the platform. Its scenarios are those of all
-/// locks with its abilities. It has no state diagram.
+/// [`list::add`](crate::list::add): its abilities (see
+/// [`spin_locks`](overlock_family::spin_locks)), and its type without the platform. Its scenarios
+/// are those of all locks with these abilities. It has no state diagram.
 #[macro_export]
 macro_rules! lock {
-    ($($lock:ident)::+) => {
+    ($can:ident, $($lock:ident)::+) => {
         $crate::list::Added {
             name: <$($lock)::+<$crate::explore::Explorer> as $crate::__private::RawLock>::NAME,
-            explore: || $crate::lock!(@ $crate::explore::Explorer, $($lock)::+),
-            shuttle: || $crate::lock!(@ $crate::shuttle::Shuttle, $($lock)::+),
+            explore: || $crate::lock!(@ $crate::explore::Explorer, $can, $($lock)::+),
+            shuttle: || $crate::lock!(@ $crate::shuttle::Shuttle, $can, $($lock)::+),
         }
     };
-    (@ $world:ty, $($lock:ident)::+) => {
-        $crate::list::without_diagram::<$($lock)::+<$world>>(
-            $crate::exclusive_scenarios!($world, $($lock)::+<$world>),
+    (@ $world:ty, $can:ident, $($lock:ident)::+) => {
+        $crate::list::without_diagram(
+            $crate::__private::Abilities::<$world, $($lock)::+<$world>>::$can(),
         )
     };
 }
 
 #[doc(hidden)]
-pub fn without_diagram<L: RawLock + HasFacts>(mut scenarios: Vec<Scenario>) -> Lock {
+pub fn without_diagram<W: World, L: RawLock<Token: 'static> + HasFacts>(
+    abilities: Exclusive<W, L>,
+) -> Lock {
+    let mut scenarios = scenarios(abilities);
     scenarios.retain(|scenario| L::FACTS.tried_in_handlers || !scenario.setting.signals);
     Lock {
         name: L::NAME,
@@ -137,30 +143,28 @@ pub fn locks<W: World>() -> Vec<Lock> {
         };
     }
     macro_rules! spinning {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            $(add!(stringify!($name), exclusive::<spin::$lock<W>>(exclusive_scenarios!(W, spin::$lock<W>)));)*
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
+            $(add!(stringify!($name), exclusive::<W, spin::$lock<W>>(Exclusive::$can()));)*
         };
     }
     macro_rules! sleeping {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            $(add!(stringify!($name), exclusive::<family::$lock<W>>(exclusive_scenarios!(W, family::$lock<W>)));)*
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
+            $(add!(stringify!($name), exclusive::<W, family::$lock<W>>(Exclusive::$can()));)*
         };
     }
     macro_rules! reader_writer {
-        ($($name:ident: $module:ident::$lock:ident;)*) => {
-            $(add!(stringify!($name), shared::<overlock_family::$module::$lock<W>>(
-                reader_writer_scenarios!(W, overlock_family::$module::$lock<W>),
-            ));)*
+        ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {
+            $(add!(stringify!($name), shared::<W, overlock_family::$module::$lock<W>>(Shared::$can()));)*
         };
     }
     overlock_family::spin_locks!(spinning);
     add!(
         spin::LazyFastQueue::<W>::NAME,
-        exclusive::<spin::LazyFastQueue<W>>(exclusive_scenarios!(W, spin::LazyFastQueue<W>))
+        exclusive::<W, spin::LazyFastQueue<W>>(Exclusive::basic())
     );
     overlock_family::sleep_locks!(sleeping);
     add!(sleep::RtMutex::<W>::NAME, {
-        let scenarios = exclusive_scenarios!(W, sleep::RtMutex<W>);
+        let scenarios = scenarios(Exclusive::<W, sleep::RtMutex<W>>::timed());
         without_signals::<sleep::RtMutex<W>>(sleep::RtMutex::<W>::NAME, scenarios)
     });
     overlock_family::rw_locks!(reader_writer);
@@ -177,8 +181,9 @@ pub fn locks<W: World>() -> Vec<Lock> {
     add_to!(sleep::Overlock<W>, adopted::<W>());
     add_to!(OverlockRw<W>, reader_writer::barging::<W>());
     add_to!(PerCpuRwSem<W>, reader_writer::visible::<W>());
+    add_to!(Qrwlock<W>, reader_writer::in_handlers::<W>());
     add!(sleep::WwMutex::<W>::NAME, {
-        let mut scenarios = exclusive_scenarios!(W, sleep::WwMutex<W>);
+        let mut scenarios = scenarios(Exclusive::<W, sleep::WwMutex<W>>::basic());
         scenarios.extend(several::ww_mutex::<W>());
         without_signals::<sleep::WwMutex<W>>(sleep::WwMutex::<W>::NAME, scenarios)
     });
@@ -216,7 +221,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
         faulty(
             "faulty_no_exclusion",
             ALL,
-            exclusive_scenarios!(W, Faulty<W, NoExclusion>)
+            scenarios(Exclusive::<W, Faulty<W, NoExclusion>>::basic())
         )
     );
     add!(
@@ -224,7 +229,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
         faulty(
             "faulty_lost_kick",
             ALL,
-            exclusive_scenarios!(W, Faulty<W, LostKick>)
+            scenarios(Exclusive::<W, Faulty<W, LostKick>>::basic())
         )
     );
     add!(
@@ -232,12 +237,16 @@ pub fn locks<W: World>() -> Vec<Lock> {
         faulty(
             "faulty_relaxed",
             WEAK,
-            exclusive_scenarios!(W, Faulty<W, Relaxed>)
+            scenarios(Exclusive::<W, Faulty<W, Relaxed>>::basic())
         )
     );
     add!(
         "faulty_rw",
-        faulty("faulty_rw", ALL, reader_writer_scenarios!(W, FaultyRw<W>))
+        faulty(
+            "faulty_rw",
+            ALL,
+            reader_writer::scenarios(Shared::<W, FaultyRw<W>>::basic())
+        )
     );
     all
 }
@@ -249,12 +258,14 @@ fn adopted<W: World>() -> impl Iterator<Item = Scenario> {
         .map(|scenario| scenario.with("condvar"))
 }
 
-fn exclusive<L: RawLock + HasDiagram + HasFacts>(scenarios: Vec<Scenario>) -> Lock {
-    listed::<L>(L::NAME, scenarios)
+fn exclusive<W: World, L: RawLock<Token: 'static> + HasDiagram + HasFacts>(
+    abilities: Exclusive<W, L>,
+) -> Lock {
+    listed::<L>(L::NAME, scenarios(abilities))
 }
 
-fn shared<L: RawRwLock + HasDiagram + HasFacts>(scenarios: Vec<Scenario>) -> Lock {
-    listed::<L>(L::NAME, scenarios)
+fn shared<W: World, L: RawRwLock + HasDiagram + HasFacts>(abilities: Shared<W, L>) -> Lock {
+    listed::<L>(L::NAME, reader_writer::scenarios(abilities))
 }
 
 /// A lock with a row, which says whether handlers may try it.

@@ -175,7 +175,7 @@ mod tests {
     /// The locks of the registry, by name.
     fn registry() -> Vec<&'static str> {
         macro_rules! names {
-            ($($name:ident: $($rest:ident)::+ $(, $kind:ident)?;)*) => { [$(stringify!($name)),*] };
+            ($($name:ident: $($rest:ident)::+ $(, $word:ident)*;)*) => { [$(stringify!($name)),*] };
         }
         let [spin, sleep, rw] = [
             overlock_family::spin_locks!(names).to_vec(),

@@ -121,7 +121,7 @@ fn everywhere(
 }
 
 macro_rules! locks {
-    ($module:ident, $($name:ident: $lock:ident, $kind:ident;)*) => {
+    ($module:ident, $($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
         /// Mutual exclusion, termination, and no lost waiter.
         mod $module {
             $(#[test]
@@ -137,7 +137,7 @@ macro_rules! spin { ($($lock:tt)*) => { locks!(spin, $($lock)*); }; }
 macro_rules! sleep { ($($lock:tt)*) => { locks!(sleep, $($lock)*); }; }
 
 macro_rules! rw {
-    ($($name:ident: $module:ident::$lock:ident;)*) => {
+    ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {
         /// The same for reader-writer locks.
         mod rw {
             $(#[test]

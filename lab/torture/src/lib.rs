@@ -34,11 +34,8 @@ mod worker_state;
 /// The names that [`entry`] expands to.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::subject::exclusive::{
-        Exclusive, ExclusiveExtras, HasCancel, HasFair, HasUntil, NoCancel, NoFair, NoUntil,
-    };
+    pub use crate::subject::exclusive::{Exclusive, ExclusiveExtras};
     pub use overlock::Linux;
     pub use overlock_core::facts::{Facts, HasFacts};
     pub use overlock_core::raw::RawLock;
-    pub use overlock_family::registry::Probe;
 }

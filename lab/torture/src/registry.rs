@@ -16,26 +16,26 @@ pub use select::{NoSuchLock, select};
 
 /// The entry of a lock of mutual exclusion that is written once over
 /// [`Platform`](overlock_core::Platform), for [`add`](crate::registry::add). The first word says
-/// whether it is a [model](crate::registry::Entry::model), the second is the type without its
-/// platform.
+/// whether it is a [model](crate::registry::Entry::model), the second its abilities (see
+/// [`spin_locks`](overlock_family::spin_locks)), the third is the type without its platform.
 ///
 /// ```
 /// use overlock_family::spin::Ticket;
 ///
-/// assert_eq!(overlock_torture::entry!(false, Ticket)().name, "ticket");
+/// assert_eq!(overlock_torture::entry!(false, basic, Ticket)().name, "ticket");
 /// ```
 #[macro_export]
 macro_rules! entry {
-    ($model:literal, $($lock:ident)::+) => {
+    ($model:literal, $can:ident, $($lock:ident)::+) => {
         || {
-            use $crate::__private::{Exclusive, Facts, HasFacts, Linux, RawLock};
+            use $crate::__private::{Exclusive, ExclusiveExtras, Facts, HasFacts, Linux, RawLock};
             const FACTS: Facts = <$($lock)::+<Linux> as HasFacts>::FACTS;
             $crate::registry::Entry {
                 name: <$($lock)::+<Linux> as RawLock>::NAME,
                 facts: FACTS,
                 model: $model,
                 make: |_| {
-                    let extras = $crate::exclusive_extras!($($lock)::+<Linux>);
+                    let extras = ExclusiveExtras::<$($lock)::+<Linux>>::$can();
                     Ok(Box::new(Exclusive::new(extras, &FACTS)?))
                 },
             }

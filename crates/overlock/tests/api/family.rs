@@ -113,13 +113,13 @@ fn reads_and_writes<R: RawRwLock>() {
 }
 
 macro_rules! spin {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         mutual!($name: ::overlock_family::spin::$lock<::overlock::Linux>);
     )*};
 }
 
 macro_rules! sleep {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         mutual!($name: ::overlock_family::sleep::$lock<::overlock::Linux>);
     )*};
 }
@@ -146,7 +146,7 @@ macro_rules! mutual {
 }
 
 macro_rules! shared {
-    ($($name:ident: $module:ident::$lock:ident;)*) => {$(
+    ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {$(
         mod $name {
             #[test]
             fn reads_and_writes() {

@@ -29,7 +29,7 @@ fn takes_time<V>(f: impl FnOnce() -> V) -> V {
 #[test]
 fn a_mutex_over_every_lock() {
     macro_rules! try_all {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { $(try_all!(@ $lock, $kind);)* };
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { $(try_all!(@ $lock, $kind);)* };
         (@ $lock:ident, fallible) => {};
         (@ $lock:ident, $kind:ident) => {
             let lock = lock_api::Mutex::<spin::$lock, _>::new(1);
@@ -66,7 +66,7 @@ fn a_mutex_with_limits_and_fairness() {
 #[test]
 fn an_rwlock_over_every_lock() {
     macro_rules! try_all {
-        ($($name:ident: $module:ident::$lock:ident;)*) => {$(
+        ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {$(
             let lock = lock_api::RwLock::<rw::$lock, _>::new(1);
             let reader = lock.read();
             assert_eq!(*reader + *lock.try_read().unwrap(), 2);

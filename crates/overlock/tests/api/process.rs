@@ -38,7 +38,7 @@ fn deadlines() {
 #[cfg(feature = "lock_api")]
 mod with_lock_api {
     macro_rules! tests {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => {$( tests!(@ $name, $lock, $kind); )*};
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$( tests!(@ $name, $lock, $kind); )*};
         (@ $name:ident, $lock:ident, fallible) => { tests!(@ $name, LazyFastQueue, plain); };
         (@ $name:ident, $lock:ident, $kind:ident) => {
             #[test]

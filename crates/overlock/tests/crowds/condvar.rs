@@ -135,7 +135,7 @@ fn ping_pong<L: RawLock>() {
 mod ping_pongs {
     mod spin {
         macro_rules! tests {
-            ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+            ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
                 #[test]
                 fn $name() {
                     crate::condvar::ping_pong::<overlock::spin::$lock>();
@@ -148,7 +148,7 @@ mod ping_pongs {
 
     mod sleep {
         macro_rules! tests {
-            ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+            ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
                 #[test]
                 fn $name() {
                     crate::condvar::ping_pong::<overlock_family::sleep::$lock<overlock::Linux>>();

@@ -141,20 +141,12 @@ fn gets_on<L: RawLock>(until: Option<Until<L>>) {
 }
 
 macro_rules! tests {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         #[test]
         fn $name() {
-            gets_on::<overlock::spin::$lock>(until_of!(overlock::spin::$lock));
+            gets_on::<overlock::spin::$lock>(until_of!($can, overlock::spin::$lock));
         }
     )*};
 }
 
 overlock_family::spin_locks!(tests);
-
-/// The tests above run `lock_until` of the locks that have it.
-#[test]
-fn deadlines_are_found() {
-    assert!(until_of!(overlock::sleep::Overlock).is_some());
-    assert!(until_of!(overlock::spin::Unfair).is_some());
-    assert!(until_of!(overlock::spin::Ticket).is_none());
-}

@@ -1,5 +1,5 @@
 //! Common parts of the reader-writer locks' tests: data under such a lock, and the lock's abilities
-//! beyond [`RawRwLock`]. The compiler finds these, as the registry does not list them.
+//! beyond [`RawRwLock`].
 
 use std::cell::UnsafeCell;
 use std::thread;
@@ -105,98 +105,98 @@ pub struct Extras<L: RawRwLock> {
     pub fair_relocks: Option<[(&'static str, FairRelock<L>); 6]>,
 }
 
-::overlock_family::abilities! {
-    [L: RawRwLock]
-    HasTimed, HasNoTimed, timed, RawTimedRwLock,
-    Timed<L>,
-    Timed {
-        read: L::read_until,
-        write: L::write_until
-    };
-    HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
-    HasUpgrade, HasNoUpgrade, upgradable_section, RawUpgradeRwLock, Section<L>, upgradable_section::<L>;
-    HasFair, HasNotFair, fair_relocks, RawFairRwLock,
-    [(&'static str, FairRelock<L>); 6],
-    [
-        ("unlock_read_fair", |lock, before, after| {
-            let token = lock.read();
-            before();
-            // SAFETY: the token of each call is that of the acquisition before, here and below.
-            unsafe { lock.unlock_read_fair(token) };
-            let token = lock.read();
-            after();
-            // SAFETY: as above.
-            unsafe { lock.unlock_read(token) };
-        }),
-        ("bump_read", |lock, before, after| {
-            let token = lock.read();
-            before();
-            // SAFETY: as above.
-            let token = unsafe { lock.bump_read(token) };
-            after();
-            // SAFETY: as above.
-            unsafe { lock.unlock_read(token) };
-        }),
-        ("unlock_write_fair", |lock, before, after| {
-            let token = lock.write();
-            before();
-            // SAFETY: as above.
-            unsafe { lock.unlock_write_fair(token) };
-            let token = lock.write();
-            after();
-            // SAFETY: as above.
-            unsafe { lock.unlock_write(token) };
-        }),
-        ("bump_write", |lock, before, after| {
-            let token = lock.write();
-            before();
-            // SAFETY: as above.
-            let token = unsafe { lock.bump_write(token) };
-            after();
-            // SAFETY: as above.
-            unsafe { lock.unlock_write(token) };
-        }),
-        ("unlock_upgradable_fair", |lock, before, after| {
-            let token = lock.upgradable();
-            before();
-            // SAFETY: as above.
-            unsafe { lock.unlock_upgradable_fair(token) };
-            let token = lock.upgradable();
-            after();
-            // SAFETY: as above.
-            unsafe { lock.unlock_upgradable(token) };
-        }),
-        ("bump_upgradable", |lock, before, after| {
-            let token = lock.upgradable();
-            before();
-            // SAFETY: as above.
-            let token = unsafe { lock.bump_upgradable(token) };
-            after();
-            // SAFETY: as above.
-            unsafe { lock.unlock_upgradable(token) };
-        }),
-    ];
+impl<L: RawRwLock> Extras<L> {
+    pub fn basic() -> Self {
+        Extras {
+            timed: None,
+            downgrade: None,
+            upgradable_section: None,
+            fair_relocks: None,
+        }
+    }
 }
 
-/// The [`Extras`] of a lock type that is named, not a parameter.
-macro_rules! extras_of {
-    ($lock:ty) => {{
-        #[allow(unused_imports)] // each lock needs one of each two
-        use crate::readers::{
-            HasDowngrade as _, HasFair as _, HasNoDowngrade as _, HasNoTimed as _,
-            HasNoUpgrade as _, HasNotFair as _, HasTimed as _, HasUpgrade as _,
-        };
-        let probe = ::overlock_family::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
-        crate::readers::Extras::<$lock> {
-            timed: (&probe).timed(),
-            downgrade: (&probe).downgrade(),
-            upgradable_section: (&probe).upgradable_section(),
-            fair_relocks: (&probe).fair_relocks(),
+impl<L: RawTimedRwLock + RawDowngradeRwLock> Extras<L> {
+    pub fn timed() -> Self {
+        Extras {
+            timed: Some(Timed {
+                read: L::read_until,
+                write: L::write_until,
+            }),
+            downgrade: Some(L::downgrade),
+            ..Self::basic()
         }
-    }};
+    }
 }
-pub(crate) use extras_of;
+
+impl<L: RawFairRwLock> Extras<L> {
+    pub fn full() -> Self {
+        let fair_relocks: [(&'static str, FairRelock<L>); 6] = [
+            ("unlock_read_fair", |lock, before, after| {
+                let token = lock.read();
+                before();
+                // SAFETY: the token of each call is that of the acquisition before, here and below.
+                unsafe { lock.unlock_read_fair(token) };
+                let token = lock.read();
+                after();
+                // SAFETY: as above.
+                unsafe { lock.unlock_read(token) };
+            }),
+            ("bump_read", |lock, before, after| {
+                let token = lock.read();
+                before();
+                // SAFETY: as above.
+                let token = unsafe { lock.bump_read(token) };
+                after();
+                // SAFETY: as above.
+                unsafe { lock.unlock_read(token) };
+            }),
+            ("unlock_write_fair", |lock, before, after| {
+                let token = lock.write();
+                before();
+                // SAFETY: as above.
+                unsafe { lock.unlock_write_fair(token) };
+                let token = lock.write();
+                after();
+                // SAFETY: as above.
+                unsafe { lock.unlock_write(token) };
+            }),
+            ("bump_write", |lock, before, after| {
+                let token = lock.write();
+                before();
+                // SAFETY: as above.
+                let token = unsafe { lock.bump_write(token) };
+                after();
+                // SAFETY: as above.
+                unsafe { lock.unlock_write(token) };
+            }),
+            ("unlock_upgradable_fair", |lock, before, after| {
+                let token = lock.upgradable();
+                before();
+                // SAFETY: as above.
+                unsafe { lock.unlock_upgradable_fair(token) };
+                let token = lock.upgradable();
+                after();
+                // SAFETY: as above.
+                unsafe { lock.unlock_upgradable(token) };
+            }),
+            ("bump_upgradable", |lock, before, after| {
+                let token = lock.upgradable();
+                before();
+                // SAFETY: as above.
+                let token = unsafe { lock.bump_upgradable(token) };
+                after();
+                // SAFETY: as above.
+                unsafe { lock.unlock_upgradable(token) };
+            }),
+        ];
+        Extras {
+            upgradable_section: Some(upgradable_section::<L>),
+            fair_relocks: Some(fair_relocks),
+            ..Self::timed()
+        }
+    }
+}
 
 /// A deadline below 0.3 ms from now: some are met, some are not.
 pub fn soon(random: &mut Random) -> Instant {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::caller::{Caller, until};
-use crate::readers::{Downgrade, Extras, FairRelock, Pair, Random, Timed, extras_of, soon};
+use crate::readers::{Downgrade, Extras, FairRelock, Pair, Random, Timed, soon};
 use crate::serial;
 use crate::watch::{self, ThreadState};
 use overlock::Linux;
@@ -367,7 +367,7 @@ fn a_crowd_gets_in<L: RawRwLock + HasFacts>() {
 }
 
 macro_rules! tests {
-    ($($name:ident: $module:ident::$lock:ident;)*) => {$(
+    ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {$(
         mod $name {
             use super::*;
 
@@ -375,7 +375,7 @@ macro_rules! tests {
 
             #[test]
             fn excludes_and_gets_on() {
-                super::excludes_and_gets_on::<Lock>(|| extras_of!(Lock));
+                super::excludes_and_gets_on::<Lock>(Extras::<Lock>::$can);
             }
 
             #[test]
@@ -390,18 +390,18 @@ macro_rules! tests {
 
             #[test]
             fn deadlines_pass() {
-                super::deadlines_pass::<Lock>(extras_of!(Lock).timed);
+                super::deadlines_pass::<Lock>(Extras::<Lock>::$can().timed);
             }
 
             #[test]
             fn downgrade_lets_readers_in() {
-                super::downgrade_lets_readers_in::<Lock>(extras_of!(Lock).downgrade);
+                super::downgrade_lets_readers_in::<Lock>(Extras::<Lock>::$can().downgrade);
             }
 
             #[test]
             #[cfg_attr(miri, ignore = "it asks the operating system")]
             fn fairness_lets_a_writer_in() {
-                super::fairness_lets_a_writer_in::<Lock>(extras_of!(Lock).fair_relocks);
+                super::fairness_lets_a_writer_in::<Lock>(Extras::<Lock>::$can().fair_relocks);
             }
 
             #[test]
@@ -423,13 +423,3 @@ macro_rules! tests {
 }
 
 overlock_family::rw_locks!(tests);
-
-/// The tests above use all abilities of each lock.
-#[test]
-fn extras_are_found() {
-    let extras = extras_of!(overlock::rw::OverlockRw);
-    assert!(extras.timed.is_some());
-    assert!(extras.downgrade.is_some());
-    assert!(extras.upgradable_section.is_some());
-    assert!(extras.fair_relocks.is_some());
-}

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::common::Pair;
 use crate::serial;
-use crate::until::{Until, until_of};
 use crate::watch::{self, ThreadState};
 use overlock::Linux;
-use overlock::sleep::RawLock;
+use overlock::sleep::{RawLock, RawTimedLock};
 use overlock_core::Platform;
 use overlock_core::platform::Pause;
 
@@ -65,7 +64,7 @@ fn excludes<L: RawLock>() {
 
 /// Many threads with and without deadlines; then they leave one after another, and no other thread
 /// makes up for a lost wake-up.
-fn gets_on<L: RawLock>(until: Option<Until<L>>) {
+fn gets_on<L: RawTimedLock>() {
     let _serial = serial();
     // Leaked: if a thread is stuck the test ends before it does.
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
@@ -77,17 +76,16 @@ fn gets_on<L: RawLock>(until: Option<Until<L>>) {
             if begin.elapsed() > TRAFFIC {
                 break;
             }
-            let limit = until.filter(|_| iteration % 3 == 0);
-            state.waits(limit.is_some());
-            let token = match limit {
-                Some(until) => {
-                    let end = Linux::now().plus_nanos(iteration * 7919 % DEADLINES_NS);
-                    let token = until(&pair.lock, end);
-                    let early = token.is_none() && Linux::now() < end;
-                    assert!(!early, "{} gave up early", L::NAME);
-                    token
-                }
-                None => Some(pair.lock.lock()),
+            let limited = iteration % 3 == 0;
+            state.waits(limited);
+            let token = if limited {
+                let end = Linux::now().plus_nanos(iteration * 7919 % DEADLINES_NS);
+                let token = pair.lock.lock_until(end);
+                let early = token.is_none() && Linux::now() < end;
+                assert!(!early, "{} gave up early", L::NAME);
+                token
+            } else {
+                Some(pair.lock.lock())
             };
             if let Some(token) = token {
                 state.is_inside();
@@ -106,15 +104,14 @@ fn gets_on<L: RawLock>(until: Option<Until<L>>) {
     assert_idle(&pair.lock);
 }
 
-fn gives_up_in_time<L: RawLock>(until: Option<Until<L>>) {
-    let Some(until) = until else { return };
+fn gives_up_in_time<L: RawTimedLock>() {
     let lock = &L::create().unwrap();
     let token = lock.lock();
     thread::scope(|scope| {
         scope.spawn(move || {
             for wait in [0, 1, 20].map(Duration::from_millis) {
                 let start = Instant::now();
-                assert!(until(lock, Linux::now().plus(wait)).is_none());
+                assert!(lock.lock_until(Linux::now().plus(wait)).is_none());
                 assert!(start.elapsed() >= wait, "{} gave up early", L::NAME);
                 assert!(start.elapsed() < wait + Duration::from_secs(5));
             }
@@ -123,7 +120,7 @@ fn gives_up_in_time<L: RawLock>(until: Option<Until<L>>) {
     // SAFETY: the token is of this lock and this thread.
     unsafe { lock.unlock(token) };
     assert_idle(lock);
-    let token = until(lock, overlock_core::Instant::from_nanos(0));
+    let token = lock.lock_until(overlock_core::Instant::from_nanos(0));
     assert!(token.is_some(), "tries once, even after the deadline");
 }
 
@@ -179,10 +176,8 @@ fn survives_churn<L: RawLock>() {
 }
 
 macro_rules! tests {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         mod $name {
-            use super::*;
-
             #[test]
             fn excludes() {
                 super::excludes::<::overlock_family::sleep::$lock<::overlock::Linux>>();
@@ -190,12 +185,12 @@ macro_rules! tests {
 
             #[test]
             fn gets_on() {
-                super::gets_on::<::overlock_family::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_family::sleep::$lock<::overlock::Linux>));
+                super::gets_on::<::overlock_family::sleep::$lock<::overlock::Linux>>();
             }
 
             #[test]
             fn gives_up_in_time() {
-                super::gives_up_in_time::<::overlock_family::sleep::$lock<::overlock::Linux>>(until_of!(::overlock_family::sleep::$lock<::overlock::Linux>));
+                super::gives_up_in_time::<::overlock_family::sleep::$lock<::overlock::Linux>>();
             }
 
             #[test]

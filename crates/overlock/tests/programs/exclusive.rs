@@ -8,7 +8,7 @@ use ::overlock_core::raw::RawLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::extras::{Extras, extras_of};
+use crate::extras::Extras;
 use crate::how::{How, Pause, how, pause};
 use crate::numbers::Numbers;
 use crate::runner::check;
@@ -170,13 +170,13 @@ fn together<L: RawLock>(extras: fn() -> Extras<L>, programs: &[Vec<Section>]) {
 }
 
 macro_rules! tests {
-    ($($name:ident: $lock:ty;)*) => {$(
+    ($($name:ident: $lock:ty, $can:ident;)*) => {$(
         mod $name {
             use super::*;
 
             #[test]
             fn alone() {
-                let extras = extras_of!($lock);
+                let extras = Extras::<$lock>::$can();
                 check(vec((0..LOCKS, op()), 0..60), |program| {
                     super::alone(&extras, program);
                 });
@@ -185,7 +185,7 @@ macro_rules! tests {
             #[test]
             fn together() {
                 check(vec(vec(section(), 0..8), 2..=4), |programs| {
-                    super::together(|| extras_of!($lock), programs);
+                    super::together(Extras::<$lock>::$can, programs);
                 });
             }
         }
@@ -193,18 +193,18 @@ macro_rules! tests {
 }
 
 macro_rules! of_spin {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock::spin::$lock;)* } };
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { tests! { $($name: ::overlock::spin::$lock, $can;)* } };
 }
 
 macro_rules! of_sleep {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { tests! { $($name: ::overlock_family::sleep::$lock<::overlock::Linux>;)* } };
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { tests! { $($name: ::overlock_family::sleep::$lock<::overlock::Linux>, $can;)* } };
 }
 
 ::overlock_family::spin_locks!(of_spin);
 ::overlock_family::sleep_locks!(of_sleep);
 
 tests! {
-    fast_queue_lazy: ::overlock::spin::LazyFastQueue;
-    rt_mutex: ::overlock_core::sleep::RtMutex<Linux>;
-    ww_mutex: ::overlock_core::sleep::WwMutex<Linux>;
+    fast_queue_lazy: ::overlock::spin::LazyFastQueue, basic;
+    rt_mutex: ::overlock_core::sleep::RtMutex<Linux>, timed;
+    ww_mutex: ::overlock_core::sleep::WwMutex<Linux>, basic;
 }

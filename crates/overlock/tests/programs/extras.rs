@@ -1,13 +1,10 @@
-//! The abilities of a lock beyond `RawLock` and `RawRwLock`. The compiler finds these, as the
-//! registry does not list them.
-
-use std::any::Any;
+//! The abilities of a lock beyond `RawLock` and `RawRwLock`, by the words of the registry.
 
 use overlock::{CancelToken, Linux};
 use overlock_core::Instant;
 use overlock_core::raw::{
     RawCancelLock, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
-    RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
+    RawTimedLock, RawTimedRwLock,
 };
 use overlock_core::{Deadline, Platform};
 
@@ -15,31 +12,11 @@ use crate::how::How;
 
 type Until<L> = fn(&L, Instant) -> Option<<L as RawLock>::Token>;
 
-::overlock_family::abilities! {
-    [L: RawLock]
-    HasUntil, HasNoUntil, until, RawTimedLock, Until<L>, L::lock_until;
-}
-
 type Cancellable<L> = fn(&L, &CancelToken, Option<Deadline>) -> Option<<L as RawLock>::Token>;
-
-::overlock_family::abilities! {
-    [L: RawLock]
-    HasCancel, HasNoCancel, cancellable, RawCancelLock<Linux>, Cancellable<L>, L::lock_cancellable;
-}
 
 pub struct Fair<L: RawLock> {
     pub unlock: unsafe fn(&L, L::Token),
     pub bump: unsafe fn(&L, L::Token) -> L::Token,
-}
-
-::overlock_family::abilities! {
-    [L: RawLock]
-    HasFair, HasNoFair, fair, RawFairLock,
-    Fair<L>,
-    Fair {
-        unlock: L::unlock_fair,
-        bump: L::bump
-    };
 }
 
 /// The abilities of a [`RawLock`].
@@ -49,7 +26,37 @@ pub struct Extras<L: RawLock> {
     pub fair: Option<Fair<L>>,
 }
 
+impl<L: RawTimedLock> Extras<L> {
+    pub fn timed() -> Self {
+        Extras {
+            until: Some(L::lock_until),
+            ..Self::basic()
+        }
+    }
+}
+
+impl<L: RawTimedLock + RawCancelLock<Linux> + RawFairLock> Extras<L> {
+    pub fn full() -> Self {
+        Extras {
+            cancellable: Some(L::lock_cancellable),
+            fair: Some(Fair {
+                unlock: L::unlock_fair,
+                bump: L::bump,
+            }),
+            ..Self::timed()
+        }
+    }
+}
+
 impl<L: RawLock> Extras<L> {
+    pub fn basic() -> Self {
+        Extras {
+            until: None,
+            cancellable: None,
+            fair: None,
+        }
+    }
+
     /// Acquires as `how` says, as far as the lock can. If it may not wait (`may_wait`), it only
     /// tries.
     pub fn acquire(
@@ -81,138 +88,103 @@ pub fn assert_in_time(lock: &str, acquired: bool, deadline: Instant) {
     assert!(acquired || Linux::now() >= deadline, "{lock} gave up early");
 }
 
-/// The [`Extras`] of a lock type that is named, not a parameter.
-macro_rules! extras_of {
-    ($lock:ty) => {{
-        #[allow(unused_imports)] // each lock needs one of each two
-        use crate::extras::{
-            HasCancel as _, HasFair as _, HasNoCancel as _, HasNoFair as _, HasNoUntil as _,
-            HasUntil as _,
-        };
-        let probe = ::overlock_family::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
-        crate::extras::Extras::<$lock> {
-            until: (&probe).until(),
-            cancellable: (&probe).cancellable(),
-            fair: (&probe).fair(),
-        }
-    }};
-}
-pub(crate) use extras_of;
-
 type ReadUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Read>;
 type WriteUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Write>;
 
-::overlock_family::abilities! {
-    [L: RawRwLock]
-    HasRwUntil, HasNoRwUntil, rw_until, RawTimedRwLock,
-    (ReadUntil<L>, WriteUntil<L>),
-    (L::read_until, L::write_until);
-}
-
 type Downgrade<L> = unsafe fn(&L, <L as RawRwLock>::Write) -> <L as RawRwLock>::Read;
 
-::overlock_family::abilities! {
-    [L: RawRwLock]
-    HasDowngrade, HasNoDowngrade, downgrade, RawDowngradeRwLock, Downgrade<L>, L::downgrade;
-}
-
-/// An upgradable reader's token, of whatever type it is.
-pub type Upgradable = Box<dyn Any>;
-
-/// The writer, or still the upgradable reader.
-type Upgraded<L> = Result<<L as RawRwLock>::Write, Upgradable>;
-
-/// The functions of a [`RawUpgradeRwLock`]. Each takes a token of its lock and thread.
-pub struct Upgrades<L: RawRwLock> {
-    pub acquire: fn(&L, How, bool) -> Option<Upgradable>,
-    pub unlock: unsafe fn(&L, Upgradable),
-    pub upgrade: unsafe fn(&L, Upgradable, How, bool) -> Upgraded<L>,
-    pub downgrade: unsafe fn(&L, Upgradable) -> L::Read,
-    pub downgrade_write: unsafe fn(&L, L::Write) -> Upgradable,
-}
-
-fn own<T: 'static>(token: Upgradable) -> T {
-    *token.downcast().expect("a token of this lock")
-}
-
-::overlock_family::abilities! {
-    [L: RawRwLock]
-    HasUpgrades, HasNoUpgrades, upgrades, RawUpgradeRwLock<Upgradable: 'static>,
-    Upgrades<L>,
-    Upgrades {
-        acquire: |lock, how, may_wait| {
-            let token = match how.deadline() {
-                Some(deadline) => {
-                    let token = lock.upgradable_until(deadline);
-                    assert_in_time(L::NAME, token.is_some(), deadline);
-                    token
-                }
-                None if how == How::Wait && may_wait => Some(lock.upgradable()),
-                None => lock.try_upgradable(),
-            };
-            token.map(|token| Box::new(token) as Upgradable)
-        },
-        // SAFETY: here and below: the caller's promise.
-        unlock: |lock, token| unsafe { lock.unlock_upgradable(own(token)) },
-        upgrade: |lock, token, how, may_wait| {
-            let token = own(token);
-            let result = match how.deadline() {
-                Some(deadline) => {
-                    // SAFETY: as above.
-                    let result = unsafe { lock.upgrade_until(token, deadline) };
-                    assert_in_time(L::NAME, result.is_ok(), deadline);
-                    result
-                }
-                // SAFETY: as above.
-                None if how == How::Wait && may_wait => Ok(unsafe { lock.upgrade(token) }),
-                // SAFETY: as above.
-                None => unsafe { lock.try_upgrade(token) },
-            };
-            result.map_err(|token| Box::new(token) as Upgradable)
-        },
-        // SAFETY: as above.
-        downgrade: |lock, token| unsafe { lock.downgrade_upgradable(own(token)) },
-        // SAFETY: as above.
-        downgrade_write: |lock, token| unsafe { Box::new(lock.downgrade_to_upgradable(token)) },
-    };
-}
-
-/// The functions of a [`RawFairRwLock`]; as for [`Upgrades`].
-pub struct FairRw<L: RawRwLock> {
-    pub unlock_read: unsafe fn(&L, L::Read),
-    pub unlock_write: unsafe fn(&L, L::Write),
-    pub unlock_upgradable: unsafe fn(&L, Upgradable),
+/// The functions of a [`RawFairRwLock`]. Those of its upgradable reader have no token: all such
+/// locks can do without.
+pub struct FullRw<L: RawRwLock> {
+    pub upgradable: fn(&L, How, bool) -> bool,
+    pub unlock_upgradable: unsafe fn(&L),
+    /// Returns whether it is the writer now; else it is the upgradable reader still.
+    pub upgrade: unsafe fn(&L, How, bool) -> Option<L::Write>,
+    pub downgrade_upgradable: unsafe fn(&L) -> L::Read,
+    pub downgrade_to_upgradable: unsafe fn(&L, L::Write),
+    pub unlock_read_fair: unsafe fn(&L, L::Read),
+    pub unlock_write_fair: unsafe fn(&L, L::Write),
+    pub unlock_upgradable_fair: unsafe fn(&L),
     pub bump_read: unsafe fn(&L, L::Read) -> L::Read,
     pub bump_write: unsafe fn(&L, L::Write) -> L::Write,
-    pub bump_upgradable: unsafe fn(&L, Upgradable) -> Upgradable,
-}
-
-::overlock_family::abilities! {
-    [L: RawRwLock]
-    HasFairRw, HasNoFairRw, fair_rw, RawFairRwLock<Upgradable: 'static>,
-    FairRw<L>,
-    FairRw {
-        unlock_read: L::unlock_read_fair,
-        unlock_write: L::unlock_write_fair,
-        // SAFETY: here and below: the caller's promise.
-        unlock_upgradable: |lock, token| unsafe { lock.unlock_upgradable_fair(own(token)) },
-        bump_read: L::bump_read,
-        bump_write: L::bump_write,
-        // SAFETY: as above.
-        bump_upgradable: |lock, token| unsafe { Box::new(lock.bump_upgradable(own(token))) },
-    };
+    pub bump_upgradable: unsafe fn(&L),
 }
 
 /// The abilities of a [`RawRwLock`] beyond that.
 pub struct RwExtras<L: RawRwLock> {
     pub until: Option<(ReadUntil<L>, WriteUntil<L>)>,
     pub downgrade: Option<Downgrade<L>>,
-    pub upgrades: Option<Upgrades<L>>,
-    pub fair: Option<FairRw<L>>,
+    pub full: Option<FullRw<L>>,
+}
+
+impl<L: RawTimedRwLock + RawDowngradeRwLock> RwExtras<L> {
+    pub fn timed() -> Self {
+        RwExtras {
+            until: Some((L::read_until, L::write_until)),
+            downgrade: Some(L::downgrade),
+            full: None,
+        }
+    }
+}
+
+impl<L: RawFairRwLock<Upgradable = ()>> RwExtras<L> {
+    pub fn full() -> Self {
+        let full = FullRw {
+            upgradable: |lock: &L, how, may_wait| match how.deadline() {
+                Some(deadline) => {
+                    let acquired = lock.upgradable_until(deadline).is_some();
+                    assert_in_time(L::NAME, acquired, deadline);
+                    acquired
+                }
+                None if how == How::Wait && may_wait => {
+                    lock.upgradable();
+                    true
+                }
+                None => lock.try_upgradable().is_some(),
+            },
+            upgrade: |lock, how, may_wait| match how.deadline() {
+                Some(deadline) => {
+                    // SAFETY: here and below: the caller's promise.
+                    let result = unsafe { lock.upgrade_until((), deadline) };
+                    assert_in_time(L::NAME, result.is_ok(), deadline);
+                    result.ok()
+                }
+                // SAFETY: as above.
+                None if how == How::Wait && may_wait => Some(unsafe { lock.upgrade(()) }),
+                // SAFETY: as above.
+                None => unsafe { lock.try_upgrade(()) }.ok(),
+            },
+            // SAFETY: as above.
+            unlock_upgradable: |lock| unsafe { lock.unlock_upgradable(()) },
+            // SAFETY: as above.
+            downgrade_upgradable: |lock| unsafe { lock.downgrade_upgradable(()) },
+            // SAFETY: as above.
+            downgrade_to_upgradable: |lock, token| unsafe { lock.downgrade_to_upgradable(token) },
+            unlock_read_fair: L::unlock_read_fair,
+            unlock_write_fair: L::unlock_write_fair,
+            // SAFETY: as above.
+            unlock_upgradable_fair: |lock| unsafe { lock.unlock_upgradable_fair(()) },
+            bump_read: L::bump_read,
+            bump_write: L::bump_write,
+            // SAFETY: as above.
+            bump_upgradable: |lock| unsafe { lock.bump_upgradable(()) },
+        };
+        RwExtras {
+            full: Some(full),
+            ..Self::timed()
+        }
+    }
 }
 
 impl<L: RawRwLock> RwExtras<L> {
+    pub fn basic() -> Self {
+        RwExtras {
+            until: None,
+            downgrade: None,
+            full: None,
+        }
+    }
+
     /// As [`Extras::acquire`].
     pub fn read(&self, lock: &L, how: How, may_wait: bool) -> Option<L::Read> {
         match (how.deadline(), self.until) {
@@ -239,23 +211,3 @@ impl<L: RawRwLock> RwExtras<L> {
         }
     }
 }
-
-/// The [`RwExtras`] of a lock type that is named, not a parameter.
-macro_rules! rw_extras_of {
-    ($lock:ty) => {{
-        #[allow(unused_imports)] // each lock needs one of each two
-        use crate::extras::{
-            HasDowngrade as _, HasFairRw as _, HasNoDowngrade as _, HasNoFairRw as _,
-            HasNoRwUntil as _, HasNoUpgrades as _, HasRwUntil as _, HasUpgrades as _,
-        };
-        let probe = ::overlock_family::registry::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it inspect twice
-        crate::extras::RwExtras::<$lock> {
-            until: (&probe).rw_until(),
-            downgrade: (&probe).downgrade(),
-            upgrades: (&probe).upgrades(),
-            fair: (&probe).fair_rw(),
-        }
-    }};
-}
-pub(crate) use rw_extras_of;

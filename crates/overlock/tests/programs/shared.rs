@@ -7,7 +7,7 @@ use overlock_core::raw::RawRwLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::extras::{RwExtras, rw_extras_of};
+use crate::extras::RwExtras;
 use crate::hands::{Hands, Token};
 use crate::how::{How, Pause, how, pause};
 use crate::numbers::Numbers;
@@ -65,7 +65,7 @@ impl Model {
             match token {
                 Token::Read(_) => model.readers += 1,
                 Token::Write(_) => model.writer = true,
-                Token::Upgradable(_) => model.upgradable = true,
+                Token::Upgradable => model.upgradable = true,
             }
         }
         model
@@ -97,13 +97,13 @@ fn alone<L: RawRwLock>(extras: &RwExtras<L>, program: &[Op]) {
             }
             Op::Upgradable(how) => {
                 let free = !model.writer && !model.upgradable;
-                let expected = free && extras.upgrades.is_some();
+                let expected = free && extras.full.is_some();
                 (expected, hands.upgradable(how, free))
             }
             Op::Upgrade(which, how) => {
                 let alone = model.readers == 0;
                 let before = take(&mut held, which);
-                let was_upgradable = matches!(before, Some(Token::Upgradable(_)));
+                let was_upgradable = matches!(before, Some(Token::Upgradable));
                 let after = before.map(|token| hands.upgrade(token, how, alone));
                 if was_upgradable {
                     let upgraded = matches!(after, Some(Token::Write(_)));
@@ -290,20 +290,20 @@ fn together<L: RawRwLock>(extras: fn() -> RwExtras<L>, programs: &[Vec<Section>]
 }
 
 macro_rules! tests {
-    ($($name:ident: $module:ident::$lock:ident;)*) => {$(
+    ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {$(
         mod $name {
             use super::*;
 
             #[test]
             fn alone() {
-                let extras = rw_extras_of!(overlock::rw::$lock);
+                let extras = RwExtras::<overlock::rw::$lock>::$can();
                 check(vec(op(), 0..40), |program| super::alone(&extras, program));
             }
 
             #[test]
             fn together() {
                 check(vec(vec(section(), 0..8), 2..=4), |programs| {
-                    super::together(|| rw_extras_of!(overlock::rw::$lock), programs);
+                    super::together(RwExtras::<overlock::rw::$lock>::$can, programs);
                 });
             }
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 use overlock_core::raw::{CreateError, RawLock};
 
 use crate::exclusive::excludes;
-use crate::extras::extras_of;
+use crate::extras::Extras;
 
 /// Excludes, but the release orders nothing, as `Relaxed` of core's `faulty`: x86 does not show it,
 /// Miri has to.
@@ -44,5 +44,5 @@ unsafe impl RawLock for ReleasesNothing {
 #[test]
 #[ignore = "it is broken: scripts/miri wants Miri to find it"]
 fn releases_nothing() {
-    excludes(|| extras_of!(ReleasesNothing));
+    excludes(Extras::<ReleasesNothing>::basic);
 }

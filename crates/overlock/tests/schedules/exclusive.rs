@@ -7,7 +7,7 @@ use overlock::CancelToken;
 use overlock_core::raw::RawLock;
 
 use crate::common::Pair;
-use crate::extras::{Extras, extras_of};
+use crate::extras::Extras;
 use crate::{SECTIONS, THREADS, far, on_threads, soon};
 
 /// Locks in the given way, as far as the lock can.
@@ -71,19 +71,19 @@ pub fn excludes<L: RawLock>(extras: fn() -> Extras<L>) {
 }
 
 macro_rules! spinning {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         #[test]
         fn $name() {
-            excludes(|| extras_of!(overlock::spin::$lock));
+            excludes(Extras::<overlock::spin::$lock>::$can);
         }
     )*};
 }
 
 macro_rules! sleeping {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         #[test]
         fn $name() {
-            excludes(|| extras_of!(overlock_family::sleep::$lock<overlock::Linux>));
+            excludes(Extras::<overlock_family::sleep::$lock<overlock::Linux>>::$can);
         }
     )*};
 }
@@ -92,5 +92,5 @@ overlock_family::spin_locks!(spinning);
 overlock_family::sleep_locks!(sleeping);
 
 spinning! {
-    fast_queue_lazy: LazyFastQueue, node;
+    fast_queue_lazy: LazyFastQueue, node, basic;
 }

@@ -4,7 +4,7 @@ use std::thread;
 
 use overlock_core::raw::RawRwLock;
 
-use crate::extras::{FairRw, RwExtras, Upgrades, rw_extras_of};
+use crate::extras::{FullRw, RwExtras};
 use crate::how::How;
 use crate::{Guarded, SECTIONS, THREADS, far, on_threads, soon};
 
@@ -22,12 +22,12 @@ impl<L: RawRwLock> Shared<L> {
     /// Reads in the given way, as far as the lock can.
     fn read(&self, iteration: usize, extras: &RwExtras<L>) -> usize {
         let lock = &self.lock;
-        if let (0, Some(upgrades)) = (iteration % 3, &extras.upgrades) {
-            let token = (upgrades.acquire)(lock, How::Wait, true).expect("it waits");
+        if let (0, Some(full)) = (iteration % 3, &extras.full) {
+            assert!((full.upgradable)(lock, How::Wait, true), "it waits");
             thread::yield_now();
             let seen = self.data.get();
             // SAFETY: the token is of this lock and this thread, here and below.
-            unsafe { (upgrades.unlock)(lock, token) };
+            unsafe { (full.unlock_upgradable)(lock) };
             return seen;
         }
         let token = match (iteration % 3, extras.until) {
@@ -38,12 +38,12 @@ impl<L: RawRwLock> Shared<L> {
         let token = token.unwrap_or_else(|| lock.read());
         thread::yield_now();
         let seen = self.data.get();
-        match (iteration % 3, &extras.fair) {
+        match (iteration % 3, &extras.full) {
             // SAFETY: as above.
-            (1, Some(fair)) => unsafe { (fair.unlock_read)(lock, token) },
-            (2, Some(fair)) => {
+            (1, Some(full)) => unsafe { (full.unlock_read_fair)(lock, token) },
+            (2, Some(full)) => {
                 // SAFETY: as above.
-                let token = unsafe { (fair.bump_read)(lock, token) };
+                let token = unsafe { (full.bump_read)(lock, token) };
                 assert!(self.data.get() >= seen, "a write was undone");
                 self.end_read(token);
             }
@@ -55,8 +55,8 @@ impl<L: RawRwLock> Shared<L> {
     /// Writes once, in the given way, as far as the lock can.
     fn write(&self, iteration: usize, extras: &RwExtras<L>) {
         let lock = &self.lock;
-        if let (1, Some(upgrades)) = (iteration % 3, &extras.upgrades) {
-            return self.upgrade(upgrades, extras.fair.as_ref());
+        if let (1, Some(full)) = (iteration % 3, &extras.full) {
+            return self.upgrade(full);
         }
         let token = match (iteration % 3, extras.until) {
             (2, Some((_, write_until))) => Some(write_until(lock, far()).expect("there is time")),
@@ -67,13 +67,13 @@ impl<L: RawRwLock> Shared<L> {
         thread::yield_now();
         self.data.add_one();
         let written = self.data.get();
-        match (iteration % 3, extras.downgrade, &extras.fair) {
-            (2, _, Some(fair)) => {
+        match (iteration % 3, extras.downgrade, &extras.full) {
+            (2, _, Some(full)) => {
                 // SAFETY: as above.
-                let token = unsafe { (fair.bump_write)(lock, token) };
+                let token = unsafe { (full.bump_write)(lock, token) };
                 assert!(self.data.get() >= written, "a write was undone");
                 // SAFETY: as above.
-                unsafe { (fair.unlock_write)(lock, token) };
+                unsafe { (full.unlock_write_fair)(lock, token) };
             }
             (_, Some(downgrade), _) => {
                 // SAFETY: as above.
@@ -88,34 +88,29 @@ impl<L: RawRwLock> Shared<L> {
 
     /// Writes once, as the upgradable reader that becomes the writer; then it is the upgradable
     /// reader, and a reader.
-    fn upgrade(&self, upgrades: &Upgrades<L>, fair: Option<&FairRw<L>>) {
+    fn upgrade(&self, full: &FullRw<L>) {
         let lock = &self.lock;
-        let acquire = |how| (upgrades.acquire)(lock, how, true);
-        let upgradable = acquire(How::Soon(500)).or_else(|| acquire(How::Wait));
-        let mut upgradable = upgradable.expect("it waits");
+        let upgradable = |how| (full.upgradable)(lock, how, true);
+        assert!(
+            upgradable(How::Soon(500)) || upgradable(How::Wait),
+            "it waits"
+        );
         let seen = self.data.get();
         thread::yield_now();
         let mut ways = [How::Try, How::Soon(500), How::Wait].into_iter();
-        let token = loop {
-            let how = ways.next().expect("the last one waits");
-            // SAFETY: as above.
-            match unsafe { (upgrades.upgrade)(lock, upgradable, how, true) } {
-                Ok(token) => break token,
-                Err(token) => upgradable = token,
-            }
-        };
+        // SAFETY: as above.
+        let token = ways.find_map(|how| unsafe { (full.upgrade)(lock, how, true) });
+        let token = token.expect("the last one waits");
         assert_eq!(self.data.get(), seen, "a writer came between");
         self.data.add_one();
         // SAFETY: as above.
-        let mut upgradable = unsafe { (upgrades.downgrade_write)(lock, token) };
+        unsafe { (full.downgrade_to_upgradable)(lock, token) };
         assert_eq!(self.data.get(), seen + 1, "a writer came between");
-        if let Some(fair) = fair {
-            // SAFETY: as above.
-            upgradable = unsafe { (fair.bump_upgradable)(lock, upgradable) };
-        }
+        // SAFETY: as above.
+        unsafe { (full.bump_upgradable)(lock) };
         let seen = self.data.get();
         // SAFETY: as above.
-        let token = unsafe { (upgrades.downgrade)(lock, upgradable) };
+        let token = unsafe { (full.downgrade_upgradable)(lock) };
         assert_eq!(self.data.get(), seen, "a writer came between");
         self.end_read(token);
     }
@@ -144,10 +139,10 @@ fn shares<L: RawRwLock>(extras: fn() -> RwExtras<L>) {
 }
 
 macro_rules! tests {
-    ($($name:ident: $module:ident::$lock:ident;)*) => {$(
+    ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {$(
         #[test]
         fn $name() {
-            shares(|| rw_extras_of!(overlock::rw::$lock));
+            shares(RwExtras::<overlock::rw::$lock>::$can);
         }
     )*};
 }

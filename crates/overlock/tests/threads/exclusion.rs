@@ -51,7 +51,7 @@ fn excludes<L: RawLock>() {
 }
 
 macro_rules! tests {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         #[test]
         fn $name() {
             excludes::<overlock::spin::$lock>();

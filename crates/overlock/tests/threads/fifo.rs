@@ -33,7 +33,7 @@ fn first_come_first_served<L: RawLock>() {
 }
 
 macro_rules! tests {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
         #[test]
         fn $name() {
             use overlock::spin::$lock as Lock;

@@ -27,10 +27,10 @@ pub fn of(family: Family) -> Vec<Entry> {
 
 fn exclusive() -> Vec<Entry> {
     macro_rules! spin {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(crate::entry!(Ours, overlock_family::spin::$lock)()),*] };
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { [$(crate::entry!(Ours, overlock_family::spin::$lock)()),*] };
     }
     macro_rules! sleep {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(crate::entry!(Ours, overlock_family::sleep::$lock)()),*] };
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { [$(crate::entry!(Ours, overlock_family::sleep::$lock)()),*] };
     }
     let mut all = Vec::new();
     all.extend(overlock_family::sleep_locks!(sleep));
@@ -83,7 +83,7 @@ fn reader_writer() -> Vec<Entry> {
         Entry::listed(Origin::Ours, L::NAME, &L::FACTS, rounds, simulated)
     }
     macro_rules! entries {
-        ($($name:ident: $module:ident::$lock:ident;)*) => { [$(ours::<overlock_family::$module::$lock<Linux>, overlock_family::$module::$lock<Sim>>()),*] };
+        ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => { [$(ours::<overlock_family::$module::$lock<Linux>, overlock_family::$module::$lock<Sim>>()),*] };
     }
     let mut all = Vec::new();
     all.extend(overlock_family::rw_locks!(entries));

@@ -93,13 +93,13 @@ const fn entry<L: Subject>(is_faulty: bool) -> Entry {
 }
 
 macro_rules! spin {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<Exclusive<spin::$lock<Guest>>>(false)),*] };
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { [$(entry::<Exclusive<spin::$lock<Guest>>>(false)),*] };
 }
 macro_rules! sleep {
-    ($($name:ident: $lock:ident, $kind:ident;)*) => { [$(entry::<Exclusive<sleep::$lock<Guest>>>(false)),*] };
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { [$(entry::<Exclusive<sleep::$lock<Guest>>>(false)),*] };
 }
 macro_rules! readers {
-    ($($name:ident: $module:ident::$lock:ident;)*) => { [$(entry::<Shared<$module::$lock<Guest>>>(false)),*] };
+    ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => { [$(entry::<Shared<$module::$lock<Guest>>>(false)),*] };
 }
 
 static SPIN: &[Entry] = &overlock_family::spin_locks!(spin);

@@ -116,41 +116,31 @@ impl<W: World, L: RawLock> Clone for Abilities<W, L> {
 
 impl<W: World, L: RawLock> Copy for Abilities<W, L> {}
 
-overlock_family::abilities! {
-    [L: RawLock, W: World]
-    Timed, NotTimed, until, RawTimedLock, Until<L>, L::lock_until;
-    Cancels, DoesNotCancel, cancel, RawCancelLock<W>, UntilCancelled<L, W>, |lock, token| lock.lock_cancellable(token, None);
-    FairOne, NotFair, fair, RawFairLock, (Unlock<L>, Again<L>), (L::unlock_fair, L::bump);
+impl<W: World, L: RawTimedLock> Abilities<W, L> {
+    pub fn timed() -> Self {
+        Abilities {
+            until: Some(L::lock_until),
+            ..Self::basic()
+        }
+    }
 }
 
-/// The scenarios for a lock.
-#[macro_export]
-macro_rules! exclusive_scenarios {
-    ($world:ty, $lock:ty) => {{
-        #[allow(unused_imports)]
-        use $crate::scenario::exclusive::{
-            Abilities, Cancels, DoesNotCancel, FairOne, NotFair, NotTimed, Timed, scenarios,
-        };
-        let probe = $crate::__private::Probe::<$lock, $world>::new();
-        scenarios(Abilities::new(
-            (&probe).until(),
-            (&probe).cancel(),
-            (&probe).fair(),
-        ))
-    }};
+impl<W: World, L: RawTimedLock + RawCancelLock<W> + RawFairLock> Abilities<W, L> {
+    pub fn full() -> Self {
+        Abilities {
+            cancel: Some(|lock, token| lock.lock_cancellable(token, None)),
+            fair: Some((L::unlock_fair, L::bump)),
+            ..Self::timed()
+        }
+    }
 }
 
 impl<W: World, L: RawLock> Abilities<W, L> {
-    #[doc(hidden)]
-    pub fn new(
-        until: Option<Until<L>>,
-        cancel: Option<UntilCancelled<L, W>>,
-        fair: Option<(Unlock<L>, Again<L>)>,
-    ) -> Self {
+    pub fn basic() -> Self {
         Abilities {
-            until,
-            cancel,
-            fair,
+            until: None,
+            cancel: None,
+            fair: None,
         }
     }
 

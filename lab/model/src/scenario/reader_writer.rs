@@ -15,24 +15,12 @@ use overlock_family::rw::Qrwlock;
 
 pub use self::barging::barging;
 use self::scripts::Act::{self, *};
-use self::scripts::{SCRIPTS, Script, VISIBLE};
+use self::scripts::{IN_HANDLERS, SCRIPTS, Script, VISIBLE};
 use super::Scenario;
 use super::workers::rest;
 use crate::arena::Placed;
 use crate::explore::exec::step;
 use crate::world::{Data, World};
-
-/// A lock that a signal handler may read whatever it has interrupted, but for a writer.
-#[doc(hidden)]
-pub trait ReadInHandler: RawRwLock {
-    fn read_in_handler(&self) -> Self::Read;
-}
-
-impl<W: World> ReadInHandler for Qrwlock<W> {
-    fn read_in_handler(&self) -> Self::Read {
-        Qrwlock::read_in_handler(self);
-    }
-}
 
 type Within<L, T> = fn(&L, Instant) -> Option<T>;
 type Timing<L> = (
@@ -61,51 +49,35 @@ impl<W: World, L: RawRwLock> Clone for Abilities<W, L> {
 
 impl<W: World, L: RawRwLock> Copy for Abilities<W, L> {}
 
-overlock_family::abilities! {
-    [L: RawRwLock, W: World]
-    Timed, NotTimed, timed, RawTimedRwLock, Timing<L>, (L::read_until, L::write_until);
-    Downgrades, NoDowngrade, downgrade, RawDowngradeRwLock, Perform<W, L>, Shared::downgrade;
-    Upgrades, NoUpgrade, upgrade, RawUpgradeRwLock, Perform<W, L>, Shared::upgrade;
-    FairOne, NotFair, fair, RawFairRwLock, Perform<W, L>, Shared::fair;
-    InHandler, NotInHandler, in_handler, ReadInHandler, fn(&L) -> L::Read, L::read_in_handler;
+impl<W: World, L: RawTimedRwLock + RawDowngradeRwLock> Abilities<W, L> {
+    pub fn timed() -> Self {
+        Abilities {
+            timed: Some((L::read_until, L::write_until)),
+            downgrade: Some(Shared::downgrade),
+            ..Self::basic()
+        }
+    }
 }
 
-/// The scenarios for a lock.
-#[macro_export]
-macro_rules! reader_writer_scenarios {
-    ($world:ty, $lock:ty) => {{
-        #[allow(unused_imports)]
-        use $crate::scenario::reader_writer::{
-            Abilities, Downgrades, FairOne, InHandler, NoDowngrade, NoUpgrade, NotFair,
-            NotInHandler, NotTimed, Timed, Upgrades, scenarios,
-        };
-        let probe = ::overlock_family::registry::Probe::<$lock, $world>::new();
-        scenarios(Abilities::new(
-            (&probe).timed(),
-            (&probe).downgrade(),
-            (&probe).upgrade(),
-            (&probe).fair(),
-            (&probe).in_handler(),
-        ))
-    }};
+impl<W: World, L: RawFairRwLock> Abilities<W, L> {
+    pub fn full() -> Self {
+        Abilities {
+            upgrade: Some(Shared::upgrade),
+            fair: Some(Shared::fair),
+            ..Self::timed()
+        }
+    }
 }
 
 impl<W: World, L: RawRwLock> Abilities<W, L> {
-    #[doc(hidden)]
-    pub fn new(
-        timed: Option<Timing<L>>,
-        downgrade: Option<Perform<W, L>>,
-        upgrade: Option<Perform<W, L>>,
-        fair: Option<Perform<W, L>>,
-        in_handler: Option<fn(&L) -> L::Read>,
-    ) -> Self {
+    pub fn basic() -> Self {
         Abilities {
-            timed,
-            downgrade,
-            upgrade,
-            fair,
+            timed: None,
+            downgrade: None,
+            upgrade: None,
+            fair: None,
             passing: None,
-            in_handler,
+            in_handler: None,
         }
     }
 
@@ -138,15 +110,17 @@ pub fn scenarios<W: World, L: RawRwLock>(abilities: Abilities<W, L>) -> Vec<Scen
 
 /// The scenarios for the lock whose readers are visible from the second on.
 pub fn visible<W: World>() -> Vec<Scenario> {
-    type Lock<W> = PerCpuRwSem<W>;
-    let abilities = Abilities::<W, Lock<W>>::new(
-        Some((Lock::<W>::read_until, Lock::<W>::write_until)),
-        None,
-        None,
-        None,
-        None,
-    );
-    of_scripts(abilities, VISIBLE)
+    of_scripts(Abilities::<W, PerCpuRwSem<W>>::timed(), VISIBLE)
+}
+
+/// The scenarios for the lock that a signal handler may read whatever it has interrupted, but for a
+/// writer.
+pub fn in_handlers<W: World>() -> Vec<Scenario> {
+    let abilities = Abilities::<W, Qrwlock<W>> {
+        in_handler: Some(|lock| lock.read_in_handler()),
+        ..Abilities::basic()
+    };
+    of_scripts(abilities, IN_HANDLERS)
 }
 
 fn of_scripts<W: World, L: RawRwLock>(

@@ -7,10 +7,10 @@ use overlock_core::sleep::ww_mutex::{Class, Rule};
 use overlock_core::sleep::{Overlock, RtMutex};
 
 use super::{Entry, Make};
-use crate::exclusive_extras;
-use crate::subject::shared::shared_extras;
+use crate::subject::exclusive::ExclusiveExtras;
 use crate::subject::{
     Cells, Contexts, Exclusive, Gathering, GuardedMutex, GuardedRwLock, Permits, Queue, Shared,
+    SharedExtras,
 };
 
 static WOUND_WAIT: Class<Linux> = Class::new();
@@ -28,8 +28,8 @@ pub fn all() -> Vec<Entry> {
 
 fn spinning() -> Vec<Entry> {
     macro_rules! entries {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            vec![$(crate::entry!(false, overlock_family::spin::$lock)()),*]
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
+            vec![$(crate::entry!(false, $can, overlock_family::spin::$lock)()),*]
         };
     }
     overlock_family::spin_locks!(entries)
@@ -37,8 +37,8 @@ fn spinning() -> Vec<Entry> {
 
 fn sleeping() -> Vec<Entry> {
     macro_rules! entries {
-        ($($name:ident: $lock:ident, $kind:ident;)*) => {
-            vec![$(crate::entry!(false, overlock_family::sleep::$lock)()),*]
+        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
+            vec![$(crate::entry!(false, $can, overlock_family::sleep::$lock)()),*]
         };
     }
     overlock_family::sleep_locks!(entries)
@@ -46,11 +46,11 @@ fn sleeping() -> Vec<Entry> {
 
 fn reader_writer() -> Vec<Entry> {
     macro_rules! entries {
-        ($($name:ident: $module:ident::$lock:ident;)*) => {
+        ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {
             vec![$({
                 const FACTS: Facts = <overlock::rw::$lock as HasFacts>::FACTS;
                 entry(stringify!($name), FACTS, |_| {
-                    let extras = shared_extras!(overlock::rw::$lock);
+                    let extras = SharedExtras::<overlock::rw::$lock>::$can();
                     Ok(Box::new(Shared::new(extras, &FACTS)?))
                 })
             }),*]
@@ -63,7 +63,7 @@ fn rt_mutex() -> Entry {
     // Its waiters are served by priority, which boosts change.
     let about = "mutex with priority inheritance, by the kernel";
     sleeper("rt_mutex", Bound::None, about, |_| {
-        let extras = exclusive_extras!(RtMutex<Linux>);
+        let extras = ExclusiveExtras::<RtMutex<Linux>>::timed();
         Ok(Box::new(Exclusive::new(extras, &Facts::SLEEPING)?))
     })
 }
@@ -105,7 +105,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
         };
         ($flaw:ty, $freed:literal) => {
             |_| {
-                let extras = exclusive_extras!(Faulty<Linux, $flaw>);
+                let extras = ExclusiveExtras::<Faulty<Linux, $flaw>>::basic();
                 const FACTS: Facts = Facts {
                     freed_by_last_user: $freed,
                     ..Facts::SLEEPING
@@ -178,7 +178,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
                 Bound::None,
                 "a writer does not check for readers",
                 |_| {
-                    let extras = shared_extras!(FaultyRw<Linux>);
+                    let extras = SharedExtras::<FaultyRw<Linux>>::basic();
                     Ok(Box::new(Shared::new(extras, &Facts::SLEEPING)?))
                 },
             )),

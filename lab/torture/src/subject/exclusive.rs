@@ -46,30 +46,33 @@ pub struct ExclusiveExtras<L: RawLock> {
     pub fair: Option<(UnlockFair<L>, Bump<L>)>,
 }
 
-::overlock_family::abilities! {
-    [L: RawLock]
-    HasUntil, NoUntil, until, RawTimedLock, Until<L>, L::lock_until;
-    HasCancel, NoCancel, cancellable, RawCancelLock<Linux>, Cancellable<L>, L::lock_cancellable;
-    HasFair, NoFair, fair, RawFairLock, (UnlockFair<L>, Bump<L>), (L::unlock_fair, L::bump);
+impl<L: RawLock> ExclusiveExtras<L> {
+    pub fn basic() -> Self {
+        ExclusiveExtras {
+            until: None,
+            cancellable: None,
+            fair: None,
+        }
+    }
 }
 
-/// The [`ExclusiveExtras`] of a lock type that is named, not a parameter.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! exclusive_extras {
-    ($lock:ty) => {{
-        #[allow(unused_imports)] // each lock needs one of each two
-        use $crate::__private::{
-            HasCancel as _, HasFair as _, HasUntil as _, NoCancel as _, NoFair as _, NoUntil as _,
-        };
-        let probe = $crate::__private::Probe::<$lock>::new();
-        #[allow(clippy::needless_borrow)] // the second reference is what makes it look twice
-        $crate::__private::ExclusiveExtras::<$lock> {
-            until: (&probe).until(),
-            cancellable: (&probe).cancellable(),
-            fair: (&probe).fair(),
+impl<L: RawTimedLock> ExclusiveExtras<L> {
+    pub fn timed() -> Self {
+        ExclusiveExtras {
+            until: Some(L::lock_until),
+            ..Self::basic()
         }
-    }};
+    }
+}
+
+impl<L: RawTimedLock + RawCancelLock<Linux> + RawFairLock> ExclusiveExtras<L> {
+    pub fn full() -> Self {
+        ExclusiveExtras {
+            cancellable: Some(L::lock_cancellable),
+            fair: Some((L::unlock_fair, L::bump)),
+            ..Self::timed()
+        }
+    }
 }
 
 impl<L: RawLock> Exclusive<L> {
@@ -237,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
+        let subject = Exclusive::<Unfair>::new(ExclusiveExtras::timed(), &Unfair::FACTS).unwrap();
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[2].lock.lock();
         let violation = subject.at_rest(&nothing).unwrap_err();
@@ -248,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_write_that_is_lost_is_noticed() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
+        let subject = Exclusive::<Unfair>::new(ExclusiveExtras::timed(), &Unfair::FACTS).unwrap();
         let _ = subject.seats[1].canary.write(0, |_| {});
         let violation = subject.at_rest(&nothing).unwrap_err();
         assert_eq!(violation.kind, ViolationKind::Count);
@@ -259,7 +262,7 @@ mod tests {
     /// Signals come anywhere, also while the thread itself holds the lock.
     #[test]
     fn a_handler_takes_what_is_free_and_leaves_it_so() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
+        let subject = Exclusive::<Unfair>::new(ExclusiveExtras::timed(), &Unfair::FACTS).unwrap();
         let handled = Handled::default();
         subject.interrupt(0, &handled);
         subject.seats[1].lock.lock();
@@ -275,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_handler_that_finds_somebody_inside_says_so() {
-        let subject = Exclusive::<Unfair>::new(exclusive_extras!(Unfair), &Unfair::FACTS).unwrap();
+        let subject = Exclusive::<Unfair>::new(ExclusiveExtras::timed(), &Unfair::FACTS).unwrap();
         let handled = Handled::default();
         let _ = subject.seats[0].canary.write(5, |word| {
             if word == 3 {

@@ -27,11 +27,9 @@ impl Permits {
                 read: |lock, token| lock.take(1, None, Some(token)),
                 write: |lock, token| lock.take(PERMITS, None, Some(token)),
             }),
-            fair: None,
             downgrade: Some(|lock, ()| lock.0.release_many(PERMITS - 1)),
-            upgradable: None,
-            past: None,
             most_readers: Some(u64::from(PERMITS)),
+            ..SharedExtras::basic()
         }
     }
 

@@ -17,11 +17,7 @@ use crate::violation::Violation;
 use crate::worker::{Ask, Limit, Worker};
 use crate::worker_state::{Handled, Op};
 
-pub(crate) use extras::shared_extras;
-pub use extras::{
-    Cancellable, HasDowngrade, HasFair, HasPast, HasTimed, HasUpgrade, NoDowngrade, NoFair, NoPast,
-    NoTimed, NoUpgrade, SharedExtras, Timed,
-};
+pub use extras::{Cancellable, SharedExtras, Timed};
 
 /// A few locks of one type, each with its canary.
 pub struct Shared<L: RawRwLock> {
@@ -224,13 +220,14 @@ impl<L: RawRwLock> Shared<L> {
         }
         let inner = || self.nest(worker, step, lock + 1, end);
         let fair = matches!(step.then, Then::LeaveFair | Then::Bump);
-        let visit = match &self.extras.fair {
-            Some(extras) if fair => Some(extras.upgradable),
-            _ => self.extras.upgradable,
-        };
-        match (step.side, visit) {
+        match (step.side, &self.extras.fair) {
             (Side::Write, _) => self.write(worker, lock, step, &inner),
-            (Side::Upgradable, Some(visit)) => visit(self, worker, lock, step, &inner),
+            (Side::Upgradable, Some(extras)) if fair => {
+                (extras.upgradable_fair)(self, worker, lock, step, &inner);
+            }
+            (Side::Upgradable, Some(extras)) => {
+                (extras.upgradable)(self, worker, lock, step, &inner);
+            }
             _ => self.read(worker, lock, step, &inner),
         }
     }
@@ -312,7 +309,7 @@ mod tests {
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
         let nothing = |_| 0;
-        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), &RwSem::FACTS).unwrap();
+        let subject = Shared::<RwSem>::new(SharedExtras::timed(), &RwSem::FACTS).unwrap();
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[3].lock.read();
         let violation = subject.at_rest(&nothing).unwrap_err();
@@ -328,7 +325,7 @@ mod tests {
             freed_by_last_user: true,
             ..RwSem::FACTS
         };
-        let subject = Shared::<RwSem>::new(shared_extras!(RwSem), &freed).unwrap();
+        let subject = Shared::<RwSem>::new(SharedExtras::timed(), &freed).unwrap();
         assert_eq!(subject.visits(SHORT_LIVED), 0);
         assert!(subject.state(SHORT_LIVED).contains("frees it"));
     }

@@ -1,6 +1,5 @@
 //! A lock whose readers may pass those that wait, and that its last owner may free.
 
-use overlock_core::raw::RawTimedRwLock;
 use overlock_core::rw::OverlockRw;
 use overlock_core::rw::overlock_rw::Passing;
 
@@ -12,15 +11,10 @@ use crate::world::World;
 
 /// The scenarios for the lock whose readers may pass, and that its last owner may free.
 pub fn barging<W: World>() -> Vec<Scenario> {
-    type Lock<W> = OverlockRw<W>;
-    let mut abilities = Abilities::<W, Lock<W>>::new(
-        Some((Lock::<W>::read_until, Lock::<W>::write_until)),
-        Some(Shared::downgrade),
-        Some(Shared::upgrade),
-        Some(Shared::fair),
-        None,
-    );
-    abilities.passing = Some(Shared::read_past);
+    let abilities = Abilities {
+        passing: Some(Shared::read_past),
+        ..Abilities::<W, OverlockRw<W>>::full()
+    };
     let mut scenarios = of_scripts(abilities, PASSING);
     scenarios.extend(played(abilities, FREED, freed::play));
     scenarios

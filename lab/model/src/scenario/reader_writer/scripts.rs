@@ -127,8 +127,6 @@ pub const SCRIPTS: &[Script] = &[
     Script("stays",         STAYS,    &[&[Read, Read, ReadFor(1_000_000)], &[Write]]),
     Script("stays-no-node", STAYS_NO_NODE, &[&[ReadFor(1_000_000)], &[Write]]),
     Script("interrupted",   SIGNALS,  &[&[Interrupted], &[Read], &[Write]]),
-    Script("read-twice",    SIGNALS,  &[&[ReadTwice], &[Write, Write], &[Write]]),
-    Script("both-twice",    SIGNALS,  &[&[ReadTwice, ReadTwice], &[Write], &[ReadTwice]]),
 ];
 
 /// For a lock whose readers may pass those that wait.
@@ -168,6 +166,13 @@ pub const FREED: &[Script] = &[
     Script("freed-fair",         PLAIN, &[&[WriteFair], &[UpgradableFair], &[ReadFair]]),
     Script("freed-stays",        STAYS, &[&[ReadFor(1_000_000)], &[Write], &[Write]]),
     Script("freed-four",         PLAIN, &[&[Write], &[Read], &[ReadPast], &[Write]]),
+];
+
+/// For a lock that signal handlers may read.
+#[rustfmt::skip]
+pub const IN_HANDLERS: &[Script] = &[
+    Script("read-twice", SIGNALS, &[&[ReadTwice], &[Write, Write], &[Write]]),
+    Script("both-twice", SIGNALS, &[&[ReadTwice, ReadTwice], &[Write], &[ReadTwice]]),
 ];
 
 /// For a lock whose readers are visible from the second on.
