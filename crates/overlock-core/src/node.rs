@@ -29,7 +29,8 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
-use crate::platform::{Atomic, Platform};
+use crate::platform::{Atomic, Platform, Spin};
+use crate::stat::{self, Event};
 
 pub use crate::platform::CONTEXTS;
 use crate::slot::Slot;
@@ -46,6 +47,24 @@ impl NodeId {
     #[inline]
     pub fn node<P: Platform>(self) -> &'static Node<P> {
         &P::tables().slots[self.slot()].nodes[self.context()]
+    }
+}
+
+/// Takes a lock without a node, and so without a place in its queue: waits until `is_free` holds
+/// for the lock's `word`, and attempts. The thread may starve while others come.
+#[cold]
+pub fn take_without_node<P: Platform, T>(
+    word: &P::U32,
+    is_free: impl Fn(u32) -> bool,
+    attempt: impl Fn() -> Option<T>,
+) -> T {
+    stat::count::<P>(Event::LockNoNode);
+    loop {
+        // Relaxed: the attempt acquires.
+        let _ = P::wait_until(word, Relaxed, Spin::Forever, &is_free);
+        if let Some(taken) = attempt() {
+            return taken;
+        }
     }
 }
 

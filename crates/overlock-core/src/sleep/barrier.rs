@@ -48,10 +48,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::batch::Batch;
 use super::wait_list::{self, Limit, WaitList, Waiter, Waiters};
 use crate::diagram::{Diagram, HasDiagram, diagram};
-use crate::links::backoff_sleep;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::RawFork;
-use crate::stat::{self, Event};
 
 diagram! {
     "barrier" {
@@ -119,7 +117,9 @@ impl<P: Platform> Barrier<P> {
             let round = self.round.load(Relaxed);
             Step::ArriveWithoutNode.taken::<P>();
             drop(waiters);
-            self.wait_without_node(round);
+            // BA: acquire, pairs with BR.
+            Limit::<P>::NONE.wait_without_node(|| self.round.load(Acquire) != round);
+            Step::ThroughWithoutNode.taken::<P>();
         }
         false
     }
@@ -135,16 +135,6 @@ impl<P: Platform> Barrier<P> {
         drop(waiters);
         // B3
         through.wake(COMPLETE);
-    }
-
-    #[cold]
-    fn wait_without_node(&self, round: u32) {
-        stat::count::<P>(Event::LockNoNode);
-        // BA: acquire, pairs with BR.
-        while self.round.load(Acquire) == round {
-            backoff_sleep::<P>();
-        }
-        Step::ThroughWithoutNode.taken::<P>();
     }
 }
 

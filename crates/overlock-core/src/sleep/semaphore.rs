@@ -290,7 +290,8 @@ impl<P: FutexPlatform> Semaphore<P> {
     fn acquire_slow(&self, n: u32, limit: &Limit<'_, P>) -> bool {
         crate::check!(n <= MAX_PERMITS, "more permits than a semaphore holds");
         let Some(waiter) = Waiter::<P>::new() else {
-            return self.acquire_without_node(n, limit);
+            // Without a place in the list it gets permits only at a moment when nobody waits.
+            return limit.wait_without_node(|| self.try_acquire_many(n));
         };
         waiter.prepare();
         waiter.node().info.store(n, Relaxed);
@@ -423,23 +424,6 @@ impl<P: FutexPlatform> Semaphore<P> {
                 }
                 Err(now) => seen = now,
             }
-        }
-    }
-
-    /// Tries and backs off: for threads beyond the slots, and for a fifth context. It has no place
-    /// in the list, so it gets permits only at a moment when nobody waits.
-    #[cold]
-    fn acquire_without_node(&self, n: u32, limit: &Limit<'_, P>) -> bool {
-        stat::count::<P>(Event::LockNoNode);
-        loop {
-            if self.try_acquire_many(n) {
-                return true;
-            }
-            if limit.reached().is_some() {
-                return false;
-            }
-            backoff_sleep::<P>();
-            Step::BackoffSleep.taken::<P>();
         }
     }
 

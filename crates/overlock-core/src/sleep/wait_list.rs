@@ -228,6 +228,21 @@ impl<P: Platform> Limit<'_, P> {
             None
         }
     }
+
+    /// Waits without a node, for threads beyond the slots and for a fifth context: attempts, with a
+    /// back-off in between, since nobody can wake this thread or hand off to it. Returns false once
+    /// the limit is reached.
+    #[cold]
+    pub fn wait_without_node(&self, attempt: impl Fn() -> bool) -> bool {
+        stat::count::<P>(Event::LockNoNode);
+        while !attempt() {
+            if self.reached().is_some() {
+                return false;
+            }
+            backoff_sleep::<P>();
+        }
+        true
+    }
 }
 
 impl<P: FutexPlatform> Limit<'_, P> {

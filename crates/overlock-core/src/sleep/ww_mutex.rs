@@ -135,10 +135,9 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 pub use class::{Class, Rule};
 pub use context::{Context, Error, Held, acquire};
 
-use crate::links::backoff_sleep;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
 use crate::raw::{ConstLock, CreateError, RawLock};
-use crate::sleep::wait_list::{WaitList, Waiter};
+use crate::sleep::wait_list::{Limit, WaitList, Waiter};
 use crate::stat::{self, Event};
 use states::Step;
 use wait::Party;
@@ -234,11 +233,7 @@ impl<P: Platform> WwMutex<P> {
     /// Takes the lock without a node to wait in: tries and backs off, and may starve.
     #[cold]
     fn poll(&self, party: Party) {
-        stat::count::<P>(Event::LockNoNode);
-        while !self.try_take(party) {
-            backoff_sleep::<P>();
-            Step::BackoffSleep.taken::<P>();
-        }
+        Limit::<P>::NONE.wait_without_node(|| self.try_take(party));
     }
 
     /// Releases the lock, which `name` holds.

@@ -111,6 +111,7 @@ pub use lazy::LazyFastQueue;
 use crate::tables::FamilyPlatform;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
+use overlock_core::node::take_without_node;
 use overlock_core::platform::{Atomic, Spin};
 use overlock_core::raw::{CreateError, RawLock};
 use overlock_core::stat::{self, Event};
@@ -125,7 +126,6 @@ diagram! {
         TryLose = "(t, RELEASED) -> (u, *): another one was faster",
         Release = "(s, OWNER) -> (s, RELEASED)",
         TakeReserve = "r -> TAKEN: no spare, joins with the reserve",
-        LoseReserve = "TAKEN: another one was faster to take the reserve",
         LeaveReserve = "TAKEN -> t: leaves a reserve",
         Destroy = "(t, RELEASED) -> nothing: t and the reserve are the pool's",
     }
@@ -234,15 +234,8 @@ impl<P: FamilyPlatform> FastQueue<P> {
 
     #[cold]
     fn lock_with_reserve(&self) -> FastQueueToken {
-        stat::count::<P>(Event::LockNoNode);
-        let mine = loop {
-            // Relaxed: the exchange acquires.
-            let _ = P::wait_until(&self.reserve, Relaxed, Spin::Forever, |id: u32| id != TAKEN);
-            if let Some(mine) = self.take_reserve() {
-                break mine;
-            }
-            Step::LoseReserve.taken::<P>();
-        };
+        let take = || self.take_reserve();
+        let mine = take_without_node::<P, _>(&self.reserve, |id| id != TAKEN, take);
         Step::TakeReserve.taken::<P>();
         let before = self.join(mine);
         self.leave_reserve(before);

@@ -96,7 +96,7 @@ use crate::tables::FamilyPlatform;
 use grants::Grants;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
-use overlock_core::node::{CONTEXTS, NodeId, SlotGuard};
+use overlock_core::node::{CONTEXTS, NodeId, SlotGuard, take_without_node};
 use overlock_core::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 use overlock_core::raw::{CreateError, RawLock};
 use overlock_core::stat::{self, Event};
@@ -232,14 +232,7 @@ impl<P: FamilyPlatform> Hemlock<P> {
 
     #[cold]
     fn lock_with_spare(&self) -> HemlockToken<P> {
-        stat::count::<P>(Event::LockNoNode);
-        loop {
-            // Relaxed: the exchange acquires.
-            let _ = P::wait_until(&self.tail, Relaxed, Spin::Forever, |tail: u32| tail == 0);
-            if let Some(token) = self.enter_empty(None) {
-                return token;
-            }
-        }
+        take_without_node::<P, _>(&self.tail, |tail| tail == 0, || self.enter_empty(None))
     }
 
     /// Enters the queue where it is empty.

@@ -87,7 +87,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
-use overlock_core::node::{NodeGuard, NodeId};
+use overlock_core::node::{NodeGuard, NodeId, take_without_node};
 use overlock_core::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
 use overlock_core::raw::{CreateError, RawLock};
 use overlock_core::stat::{self, Event};
@@ -170,14 +170,7 @@ impl<P: Platform> Mcs<P> {
 
     #[cold]
     fn lock_with_spare(&self) -> McsToken<P> {
-        stat::count::<P>(Event::LockNoNode);
-        loop {
-            // Relaxed: the exchange acquires.
-            let _ = P::wait_until(&self.tail, Relaxed, Spin::Forever, |tail: u32| tail == 0);
-            if let Some(token) = self.enter_empty(None) {
-                return token;
-            }
-        }
+        take_without_node::<P, _>(&self.tail, |tail| tail == 0, || self.enter_empty(None))
     }
 
     /// Enters the queue where it is empty.

@@ -124,7 +124,7 @@ use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
 use super::{hybrid, pv_queued};
 use crate::tables::FamilyPlatform;
 use overlock_core::facts::{self, Bound, Facts, Slow, Waiting};
-use overlock_core::node::{Node, NodeId};
+use overlock_core::node::{Node, NodeId, take_without_node};
 use overlock_core::platform::{
     Atomic, ByteLanes, ConstPlatform, Kick, Lanes, Platform, Spin, WakeClass, Zero,
 };
@@ -468,13 +468,7 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
     fn lock_without_node(&self) {
         Step::NoNode.taken::<P>();
         stat::count::<P>(Event::PvLockStealing);
-        loop {
-            // Relaxed: `take` acquires.
-            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, is_free);
-            if take::<P>(&self.word) {
-                return;
-            }
-        }
+        take_without_node::<P, _>(&self.word, is_free, || take::<P>(&self.word).then_some(()));
     }
 }
 

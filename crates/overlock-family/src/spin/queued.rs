@@ -93,7 +93,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{self, Bound, Facts, HasFacts, Slow};
-use overlock_core::node::{Node, NodeGuard, NodeId};
+use overlock_core::node::{Node, NodeGuard, NodeId, take_without_node};
 use overlock_core::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
 use overlock_core::raw::{CreateError, RawLock};
 use overlock_core::stat::{self, Event};
@@ -242,23 +242,18 @@ impl<P: Platform> Queued<P> {
         Step::NoNode.taken::<P>();
         // A lock for which others always wait never appears free to this waiter: it may starve.
         // The counter `lock_no_node` shows it.
-        while self.try_lock().is_none() {
-            // Relaxed: `try_lock` acquires.
-            let _ = P::wait_until(&self.word, Relaxed, Spin::Forever, |word: u32| word == 0);
-        }
+        take_without_node::<P, _>(&self.word, |word| word == 0, || self.try_lock());
     }
 }
 
-/// Takes a node to wait in, and counts how deep it is nested; `None`, counted too, where there is
-/// none.
+/// Takes a node to wait in, and counts how deep it is nested.
 pub(super) fn guard_node<P: Platform>() -> Option<NodeGuard<P>> {
     let guard = NodeGuard::new();
     match guard.as_ref().map(|guard| guard.id().context()) {
-        Some(0) => {}
+        Some(0) | None => {}
         Some(1) => stat::count::<P>(Event::LockUseNode2),
         Some(2) => stat::count::<P>(Event::LockUseNode3),
         Some(_) => stat::count::<P>(Event::LockUseNode4),
-        None => stat::count::<P>(Event::LockNoNode),
     }
     guard
 }

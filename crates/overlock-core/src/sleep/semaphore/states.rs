@@ -21,7 +21,6 @@ diagram! {
         TooFew = "(p, 1, 1) -> (p, 1, 0)",
         NobodyLeft = "(p, 1, 1) -> (p, 0, 0)",
         ServeAgain = "(p, 1, 1): more permits by now, serves again",
-        BackoffSleep = "without a node: backs off",
     }
 }
 

@@ -30,7 +30,6 @@ diagram! {
         AbortWithoutNode = "an attempt is aborted for want of a node",
         StartWithLock = "the next attempt: the wanted lock is held",
         StartAfterBackoff = "the next attempt: after a back-off",
-        BackoffSleep = "without a node: backs off until the lock is free",
     }
 }
 

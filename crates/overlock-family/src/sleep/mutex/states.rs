@@ -34,7 +34,6 @@ diagram! {
         LastAttemptInVain = "last attempt -> asleep",
         LimitTakes = "asleep, at its limit -> owner",
         GiveUp = "asleep, at its limit -> without the mutex",
-        BackoffSleep = "without a node: backs off",
     }
 }
 

@@ -6,7 +6,7 @@ use super::KernelMutex;
 use super::policy::{Policy, WaiterSpin};
 use super::states::Step;
 use super::word::{self, FLAGS, HANDOFF, PICKUP, WAITERS};
-use overlock_core::links::{Links, backoff_sleep};
+use overlock_core::links::Links;
 use overlock_core::node::NodeId;
 use overlock_core::platform::{Atomic, Instant, Platform, Spin};
 use overlock_core::sleep::wait_list::{End, Limit, WAITING, Waiter, kick, signal};
@@ -39,7 +39,7 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         stat::count::<P>(Event::MutexOptFail);
         match Waiter::new() {
             Some(waiter) => self.wait(&waiter, limit),
-            None => self.wait_without_node(limit),
+            None => limit.wait_without_node(|| self.spin_on_owner(None, Self::spin_end(limit))),
         }
     }
 
@@ -222,20 +222,6 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         } else {
             Step::LeaveOthers.taken::<P>();
         }
-    }
-
-    /// Attempts, with back-off between them: nobody can wake this thread, or hand off to it.
-    #[cold]
-    fn wait_without_node(&self, limit: &Limit<'_, P>) -> bool {
-        stat::count::<P>(Event::LockNoNode);
-        while !self.spin_on_owner(None, Self::spin_end(limit)) {
-            if limit.reached().is_some() {
-                return false;
-            }
-            backoff_sleep::<P>();
-            Step::BackoffSleep.taken::<P>();
-        }
-        true
     }
 
     /// Unlocks a mutex with waiters, or that had some just now. With `fair`, hands off to the first

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use super::policy::Policy;
 use super::states::Step;
 use super::{HANDOFF, HELD, RwSem, WAITERS, WOKEN, WRITER};
-use overlock_core::links::{Links, backoff_sleep};
+use overlock_core::links::Links;
 use overlock_core::node::NodeId;
 use overlock_core::platform::{Atomic, Platform};
 use overlock_core::sleep::wait_list::{End, Limit, WAITING, Waiter, Waiters};
@@ -78,7 +78,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     /// Acquires for reading by way of the list.
     pub(super) fn sleep_read(&self, limit: &Limit<'_, P>) -> bool {
         let Some(waiter) = Waiter::new() else {
-            return Self::wait_without_node(limit, || self.take_read().is_ok());
+            return limit.wait_without_node(|| self.take_read().is_ok());
         };
         let list = self.waiters.lock();
         // RA, in `take_read`: the published lock once had no acquire here.
@@ -122,7 +122,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     /// Acquires for writing by way of the list.
     pub(super) fn sleep_write(&self, limit: &Limit<'_, P>) -> bool {
         let Some(waiter) = Waiter::new() else {
-            return Self::wait_without_node(limit, || self.take_write());
+            return limit.wait_without_node(|| self.take_write());
         };
         let mut list = self.waiters.lock();
         self.join(&list, &waiter, WANTS_WRITE);
@@ -217,19 +217,5 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 _ => Event::RwsemRlockHandoff,
             });
         }
-    }
-
-    /// Tries and backs off: for threads beyond the slots, and for a fifth context.
-    #[cold]
-    fn wait_without_node(limit: &Limit<'_, P>, take: impl Fn() -> bool) -> bool {
-        stat::count::<P>(Event::LockNoNode);
-        while !take() {
-            if limit.reached().is_some() {
-                return false;
-            }
-            backoff_sleep::<P>();
-            Step::BackoffSleep.taken::<P>();
-        }
-        true
     }
 }

@@ -35,7 +35,6 @@ diagram! {
         RequestHandoff = "handoff = 1",
         GiveUp = "in the list, at its limit -> without the lock",
         GrantedAtLimit = "in the list, at its limit -> granted just now",
-        BackoffSleep = "without a node: backs off",
         Disable = "owner = 0 -> disabled",
         Reenable = "owner = disabled -> 0: the last reader has left",
     }
