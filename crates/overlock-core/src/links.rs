@@ -1,15 +1,10 @@
-//! A list of sleepers, linked through their queue nodes, and the one-byte wait lock of such a list.
-//!
-//! Only threads that are about to sleep, have just woken, or are about to wake another one take a
-//! wait lock. Each holds it for a few dozen instructions.
+//! A list of sleepers, linked through their queue nodes, and the back-off of threads that are in
+//! none.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 
 use crate::node::NodeId;
-use crate::platform::{self, Atomic, ConstPlatform, Platform, Spin, Zero};
-
-/// Polls of a wait lock before a waiter gives its CPU away: its holder has lost its own.
-const POLLS: u32 = 1000;
+use crate::platform::{self, Atomic, ConstPlatform, Platform, Zero};
 
 /// The back-off of a thread that nobody can wake: it has no queue node, or it waits for another to
 /// get its CPU back. About as long as a wake-up across CPUs.
@@ -20,64 +15,8 @@ pub fn backoff_sleep<P: Platform>() {
     platform::backoff_sleep::<P>(BACKOFF_SLEEP_NS);
 }
 
-/// A test-and-set byte. Its waiters back off by sleeping when its holder has lost its CPU.
-#[derive(Debug)]
-pub struct WaitLock<P: Platform>(P::U8);
-
-const FREE: u8 = 0;
-const HELD: u8 = 1;
-
-/// The wait lock, held. All accesses to the list are Relaxed: QA and QR order them.
-#[derive(Debug)]
-pub struct Held<'a, P: Platform>(&'a P::U8);
-
-impl<P: Platform> Default for WaitLock<P> {
-    fn default() -> Self {
-        WaitLock(P::U8::new(0))
-    }
-}
-
-impl<P: Platform> WaitLock<P> {
-    /// Acquires it.
-    pub fn lock(&self) -> Held<'_, P> {
-        // free -> held. QA: acquire, pairs with QR.
-        while self
-            .0
-            .compare_exchange(FREE, HELD, Acquire, Relaxed)
-            .is_err()
-        {
-            let limit = Spin::Polls(POLLS);
-            if P::wait_until(&self.0, Relaxed, limit, |held: u8| held == FREE).is_err() {
-                backoff_sleep::<P>();
-            }
-        }
-        Held(&self.0)
-    }
-
-    /// After fork() in the child: frees it, since its holder exists only in the parent.
-    pub fn forget(&self) {
-        self.0.store(FREE, Relaxed);
-    }
-
-    /// Whether somebody holds it. A snapshot.
-    pub fn is_held(&self) -> bool {
-        self.0.load(Relaxed) != FREE
-    }
-}
-
-impl<P: ConstPlatform> WaitLock<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub const INIT: Self = WaitLock(Zero::ZERO);
-}
-
-impl<P: Platform> Drop for Held<'_, P> {
-    fn drop(&mut self) {
-        // held -> free. QR: release, pairs with QA.
-        self.0.store(FREE, Release);
-    }
-}
-
-/// A doubly linked list of nodes, through their `next` and `wait`. Its user holds its wait lock.
+/// A doubly linked list of nodes, through their `next` and `wait`. Its user holds its wait lock,
+/// which orders all accesses: they are Relaxed.
 #[derive(Debug)]
 pub struct Links<P: Platform> {
     head: P::U16,
@@ -171,7 +110,7 @@ impl<P: Platform> Links<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toy::{Point, Toy, at, halts, left};
+    use crate::toy::Toy;
     use std::vec::Vec;
 
     fn content(links: &Links<Toy>) -> Vec<usize> {
@@ -204,16 +143,5 @@ mod tests {
             links.unlink(ids[out]);
             assert_eq!(content(&links), rest);
         }
-    }
-
-    /// Fails without the back-off in `lock`: the waiter polls for ever.
-    #[test]
-    fn a_waiter_gives_its_cpu_to_the_holder_of_a_wait_lock() {
-        static LIST: WaitLock<Toy> = WaitLock::INIT;
-        core::mem::forget(LIST.lock());
-        at(Point::Halt, || drop(Held::<Toy>(&LIST.0)));
-        drop(LIST.lock());
-        assert!(!LIST.is_held());
-        assert_eq!((left(), halts()), (0, 1));
     }
 }

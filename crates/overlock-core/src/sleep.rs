@@ -1,8 +1,6 @@
 //! Sleeping locks: their waiters block in the operating system.
 
 pub mod barrier;
-#[doc(hidden)]
-pub mod batch;
 pub mod cancel;
 pub mod condvar;
 pub mod once;

@@ -57,8 +57,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::batch::Batch;
-use super::wait_list::{self, Limit, WaitList, Waiter, Waiters};
+use super::wait_list::{self, Batch, Limit, WaitList, Waiter, Waiters};
 use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::links::backoff_sleep;
 use crate::platform::{Atomic, ConstPlatform, Platform, Zero};

@@ -98,9 +98,8 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
-use super::batch::Batch;
 use super::cancel::CancelToken;
-use super::wait_list::{End, Limit, Waiter};
+use super::wait_list::{Batch, End, Limit, Waiter};
 use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Platform, Spin, Zero};

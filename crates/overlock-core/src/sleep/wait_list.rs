@@ -5,6 +5,9 @@
 //! and joins the list; then it [sleeps](Waiter::sleep). A waker changes the node's `state` under
 //! the wait lock ([`signal`]), releases that, and [kicks](kick).
 //!
+//! Only threads that are about to sleep, have just woken, or are about to wake another one take a
+//! wait lock. Each holds it for a few dozen instructions.
+//!
 //! # States
 //!
 //! Of a waiter, from the time that it is prepared until its sleep ends:
@@ -30,10 +33,10 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::diagram::diagram;
-use crate::links::{Held, Links, WaitLock, backoff_sleep};
+use crate::links::{Links, backoff_sleep};
 use crate::node::{Node, NodeGuard, NodeId};
 use crate::platform::{
-    Atomic, ConstPlatform, Deadline, FutexPlatform, Instant, Kick, Platform, WakeClass,
+    Atomic, ConstPlatform, Deadline, FutexPlatform, Instant, Kick, Platform, Spin, WakeClass, Zero,
 };
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
@@ -62,50 +65,62 @@ pub const WAITING: u32 = 0;
 /// Length of a cancellable sleep on a word, where the platform cannot wait for two.
 const POLL_NS: u64 = 1_000_000;
 
-/// A list of waiters and its wait lock. 6 bytes.
+/// Polls of a wait lock before a waiter gives its CPU away: its holder has lost its own.
+const POLLS: u32 = 1000;
+
+const FREE: u8 = 0;
+const HELD: u8 = 1;
+
+/// A list of waiters and its wait lock, a byte. 6 bytes.
 #[derive(Debug)]
 pub struct WaitList<P: Platform> {
     links: Links<P>,
-    wait_lock: WaitLock<P>,
+    wait_lock: P::U8,
 }
 
 impl<P: ConstPlatform> WaitList<P> {
     #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     pub const INIT: Self = WaitList {
         links: Links::INIT,
-        wait_lock: WaitLock::INIT,
+        wait_lock: Zero::ZERO,
     };
 }
 
 /// The list of a [`WaitList`], with the wait lock held.
 #[derive(Debug)]
-pub struct Waiters<'a, P: Platform> {
-    links: &'a Links<P>,
-    _guard: Held<'a, P>,
-}
+pub struct Waiters<'a, P: Platform>(&'a WaitList<P>);
 
 impl<P: Platform> Default for WaitList<P> {
     fn default() -> Self {
         WaitList {
             links: Links::default(),
-            wait_lock: WaitLock::default(),
+            wait_lock: P::U8::new(FREE),
         }
     }
 }
 
 impl<P: Platform> WaitList<P> {
+    /// Acquires the wait lock. Backs off by sleeping when its holder has lost its CPU.
     pub fn lock(&self) -> Waiters<'_, P> {
-        Waiters {
-            _guard: self.wait_lock.lock(),
-            links: &self.links,
+        // free -> held. QA: acquire, pairs with QR.
+        while self
+            .wait_lock
+            .compare_exchange(FREE, HELD, Acquire, Relaxed)
+            .is_err()
+        {
+            let limit = Spin::Polls(POLLS);
+            if P::wait_until(&self.wait_lock, Relaxed, limit, |held: u8| held == FREE).is_err() {
+                backoff_sleep::<P>();
+            }
         }
+        Waiters(self)
     }
 
     /// After fork() in the child: forgets the waiters and the holder of the wait lock, which exist
     /// only in the parent.
     pub fn forget(&self) {
         self.links.forget();
-        self.wait_lock.forget();
+        self.wait_lock.store(FREE, Relaxed);
     }
 
     /// Whether nobody waits. A snapshot.
@@ -115,7 +130,7 @@ impl<P: Platform> WaitList<P> {
 
     /// Whether the wait lock is held. A snapshot.
     pub fn is_busy(&self) -> bool {
-        self.wait_lock.is_held()
+        self.wait_lock.load(Relaxed) != FREE
     }
 }
 
@@ -123,7 +138,54 @@ impl<P: Platform> core::ops::Deref for Waiters<'_, P> {
     type Target = Links<P>;
 
     fn deref(&self) -> &Links<P> {
-        self.links
+        &self.0.links
+    }
+}
+
+impl<P: Platform> Drop for Waiters<'_, P> {
+    fn drop(&mut self) {
+        // held -> free. QR: release, pairs with QA.
+        self.0.wait_lock.store(FREE, Release);
+    }
+}
+
+/// Waiters that are woken after the wait lock of their list is released.
+///
+/// A batch never touches the lock that its waiters waited for: the first one that is signalled may
+/// free it. Each waiter stays in the batch until it is signalled, and its node's links are the
+/// batch's until then. A waiter that can give up learns of this from its node's `info`, which the
+/// lock sets under the wait lock.
+#[derive(Debug)]
+pub struct Batch<P: Platform>(Links<P>);
+
+impl<P: Platform> Default for Batch<P> {
+    fn default() -> Self {
+        Batch(Links::default())
+    }
+}
+
+impl<P: Platform> Batch<P> {
+    /// Adds a waiter, which is in no list.
+    pub fn push(&self, id: NodeId) {
+        self.0.push_back(id);
+    }
+
+    /// Moves all of `waiters` here. The caller holds their wait lock.
+    pub fn take_all(&self, waiters: &Links<P>) {
+        for id in waiters.ids() {
+            waiters.unlink(id);
+            self.push(id);
+        }
+    }
+
+    /// Signals `state` to all of them and wakes them, in order.
+    pub fn wake(self, state: u32) {
+        for id in self.0.ids() {
+            // Before the signal: after it the waiter may be gone, and its node in use elsewhere.
+            self.0.unlink(id);
+            signal::<P>(id, state);
+            kick::<P>(id);
+        }
     }
 }
 
@@ -141,6 +203,17 @@ pub fn signal<P: Platform>(id: NodeId, state: u32) {
 pub fn stamp<P: Platform>(node: &Node<P>) {
     if stat::is_on() {
         node.kicked_at.store(P::now().as_nanos() as usize, Relaxed);
+    }
+}
+
+/// Counts a wake-up by the last [stamp], for the statistics.
+pub fn count_wake<P: Platform>(node: &Node<P>) {
+    let stamped = node.kicked_at.swap(0, Relaxed);
+    // Counting may have begun since.
+    if stamped != 0 {
+        let now = P::now().as_nanos() as usize;
+        stat::record::<P>(Latency::PvLatencyWake, now.wrapping_sub(stamped) as u64);
+        stat::count::<P>(Event::PvKickWake);
     }
 }
 
@@ -364,13 +437,7 @@ impl<P: Platform> Waiter<P> {
         end.step().taken::<P>();
         drop(token);
         if stat::is_on() && matches!(end, End::Signalled(_)) {
-            let kicked = node.kicked_at.swap(0, Relaxed);
-            // Counting may have begun since the signal.
-            if kicked != 0 {
-                let now = P::now().as_nanos() as usize;
-                stat::record::<P>(Latency::PvLatencyWake, now.wrapping_sub(kicked) as u64);
-                stat::count::<P>(Event::PvKickWake);
-            }
+            count_wake(node);
         }
         end
     }
@@ -391,5 +458,22 @@ impl<P: Platform> Watched<P> {
 impl<P: Platform> Drop for Watched<P> {
     fn drop(&mut self) {
         self.0.cancel.store(0, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{Point, Toy, at, halts, left};
+
+    /// Fails without the back-off in `lock`: the waiter polls for ever.
+    #[test]
+    fn a_waiter_gives_its_cpu_to_the_holder_of_a_wait_lock() {
+        static LIST: WaitList<Toy> = WaitList::INIT;
+        core::mem::forget(LIST.lock());
+        at(Point::Halt, || drop(Waiters(&LIST)));
+        drop(LIST.lock());
+        assert!(!LIST.is_busy());
+        assert_eq!((left(), halts()), (0, 1));
     }
 }

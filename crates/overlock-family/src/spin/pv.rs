@@ -129,6 +129,7 @@ use overlock_core::platform::{
     Atomic, ByteLanes, ConstPlatform, Kick, Lanes, Platform, Spin, WakeClass, Zero,
 };
 use overlock_core::raw::{CreateError, RawFork, RawLock};
+use overlock_core::sleep::wait_list::{count_wake, kick, stamp};
 use overlock_core::stat::{self, Event, Latency};
 
 /// The part that the rows of these locks share.
@@ -455,12 +456,13 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
             overlock_core::check!(false, "unlock of a paravirtual queued lock that is free");
             return;
         };
-        // Before the release: what is needed after it (I2).
-        let head = head.node::<P>();
         // PU: (*, *, SLOW) -> (*, *, 0). Release, pairs with PA.
         self.word.byte0_store(0, Release);
         Step::ReleaseSlow.taken::<P>();
-        kick(head);
+        stamp(head.node::<P>());
+        // PK: its release pairs with the acquire load before a halt: the last check of that halt
+        // comes after our release of the lock. The node may be in another use by now (I2).
+        kick::<P>(head);
     }
 
     /// Waits without a node, so without a place in the queue: steals as soon as it can.
@@ -504,26 +506,8 @@ fn halt<P: Platform>(node: &Node<P>, kicks: u32) {
         P::halt(&node.kicks, kicks, None, WakeClass::Waiter)
     });
     if stat::is_on() && node.kicks.load(Relaxed) != kicks {
-        let kicked_at = node.kicked_at.swap(0, Relaxed);
-        if kicked_at != 0 {
-            stat::count::<P>(Event::PvKickWake);
-            let now = P::now().as_nanos() as usize;
-            stat::record::<P>(Latency::PvLatencyWake, now.wrapping_sub(kicked_at) as u64);
-        }
+        count_wake(node);
     }
-}
-
-/// Wakes the thread that halts in `node`, now or in a moment. The node may be in another use by
-/// now.
-fn kick<P: Platform>(node: &Node<P>) {
-    if stat::is_on() {
-        node.kicked_at.store(P::now().as_nanos() as usize, Relaxed);
-    }
-    // PK: release, pairs with the acquire load before a halt: the last check of that halt comes
-    // after our release of the lock.
-    node.kicks.fetch_add(1, Release);
-    stat::count::<P>(Event::PvKickUnlock);
-    stat::timed::<P, _>(Latency::PvLatencyKick, || P::kick(&node.kicks, Kick::One));
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use super::{FULL, HANDOFF, HELD, READER, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::links::Links;
 use overlock_core::node::NodeId;
 use overlock_core::platform::{Atomic, Platform};
-use overlock_core::sleep::batch::Batch;
-use overlock_core::sleep::wait_list::{Waiters, kick, signal};
+use overlock_core::sleep::wait_list::{Batch, Waiters, kick, signal};
 use overlock_core::stat::{self, Event};
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {

@@ -184,7 +184,7 @@ pub(super) fn a_stale_kick_is_harmless<F: Form>() {
         (word(second) & !LOCKED_BYTE, state(1)),
         (tail(1) | PENDING, HALTED)
     );
-    kick(id(1).node::<Toy>()); // Another one, before the halt.
+    kick::<Toy>(id(1)); // Another one, before the halt.
     assert_eq!(state(1), HALTED);
     waiter.sleep();
     unlock(second);
