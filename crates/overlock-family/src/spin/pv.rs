@@ -126,7 +126,7 @@ use crate::tables::FamilyPlatform;
 use overlock_core::facts::{self, Bound, Facts, Slow, Waiting};
 use overlock_core::node::{Node, NodeId, take_without_node};
 use overlock_core::platform::{
-    Atomic, ByteLanes, ConstPlatform, Kick, Lanes, Platform, Spin, WakeClass, Zero,
+    Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, WakeClass, Zero,
 };
 use overlock_core::raw::{CreateError, RawFork, RawLock};
 use overlock_core::sleep::wait_list::{count_wake, kick, stamp};

@@ -73,7 +73,8 @@ mod tests {
         assert_eq!(names(&["all"]).len(), all().len());
         let error = select(["kernel_mutexx"]).unwrap_err().to_string();
         assert!(
-            error.starts_with("unknown lock 'kernel_mutexx'; the locks are all, models, overlock, "),
+            error
+                .starts_with("unknown lock 'kernel_mutexx'; the locks are all, models, overlock, "),
             "{error}"
         );
     }
