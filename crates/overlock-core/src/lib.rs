@@ -44,4 +44,4 @@ pub mod tables;
 #[cfg(any(test, feature = "toy"))]
 pub mod toy;
 
-pub use platform::{Atomics, ConstPlatform, Cpu, Deadline, FutexPlatform, Instant, Platform, Spin};
+pub use platform::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform, Spin};

@@ -4,7 +4,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::node::NodeId;
-use crate::platform::{self, Atomic, ConstPlatform, Platform, Zero};
+use crate::platform::{self, Atomic, Platform};
 
 /// The back-off of a thread that nobody can wake: it has no queue node, or it waits for another to
 /// get its CPU back. About as long as a wake-up across CPUs.
@@ -27,24 +27,12 @@ fn bits(id: Option<NodeId>) -> u16 {
     id.map_or(0, NodeId::bits)
 }
 
-impl<P: ConstPlatform> Links<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub const INIT: Self = Links {
-        head: Zero::ZERO,
-        tail: Zero::ZERO,
-    };
-}
-
-impl<P: Platform> Default for Links<P> {
-    fn default() -> Self {
-        Links {
-            head: P::U16::new(0),
-            tail: P::U16::new(0),
-        }
-    }
-}
-
 impl<P: Platform> Links<P> {
+    pub const INIT: Self = Links {
+        head: Atomic::ZERO,
+        tail: Atomic::ZERO,
+    };
+
     /// After fork() in the child: empties it, since its nodes' threads exist only in the parent.
     pub fn forget(&self) {
         self.head.store(0, Relaxed);
@@ -124,7 +112,7 @@ mod tests {
 
     #[test]
     fn nodes_are_linked_both_ways_wherever_they_come_and_go() {
-        let links = Links::default();
+        let links = Links::INIT;
         let ids: Vec<_> = (0..5).map(|slot| NodeId::new(slot, 0)).collect();
         assert_eq!(content(&links), []);
         links.push_back(ids[1]);

@@ -77,11 +77,10 @@ macro_rules! lock_api_mutex {
     ($($lock:ident)::+ $(: $bound:path)?) => {
         // SAFETY: `RawLock` promises exclusion with acquire and release ordering; forgetting a
         // token only leaves the lock locked and its node in use.
-        unsafe impl<P: $crate::ConstPlatform $(+ $bound)?> lock_api::RawMutex for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform $(+ $bound)?> lock_api::RawMutex for $($lock)::+<P>
         where
             Self: $crate::raw::RawLock + $crate::raw::ConstLock,
         {
-            #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
             const INIT: Self = <Self as $crate::raw::ConstLock>::INIT;
 
             type Guard = $crate::lock_api::GuardState<<Self as $crate::raw::RawLock>::Token>;
@@ -109,7 +108,7 @@ macro_rules! lock_api_mutex {
         }
 
         // SAFETY: as above; `RawTimedLock` promises not to give up early.
-        unsafe impl<P: $crate::ConstPlatform $(+ $bound)?> lock_api::RawMutexTimed for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform $(+ $bound)?> lock_api::RawMutexTimed for $($lock)::+<P>
         where
             Self: $crate::raw::RawTimedLock + $crate::raw::ConstLock,
         {
@@ -128,7 +127,7 @@ macro_rules! lock_api_mutex {
         }
 
         // SAFETY: as above; `renew` aborts the process if the lock cannot be acquired again.
-        unsafe impl<P: $crate::ConstPlatform $(+ $bound)?> lock_api::RawMutexFair for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform $(+ $bound)?> lock_api::RawMutexFair for $($lock)::+<P>
         where
             Self: $crate::raw::RawFairLock + $crate::raw::ConstLock,
         {

@@ -118,8 +118,8 @@ mod time;
 
 use core::sync::atomic::Ordering;
 
-pub use atomic::{Atomic, Zero, clear};
-pub use atomics::{Atomics, ConstAtomics};
+pub use atomic::{Atomic, clear};
+pub use atomics::Atomics;
 pub use contexts::CONTEXTS;
 pub use lanes::{ByteLanes, Lanes};
 pub use time::{Deadline, Instant};
@@ -384,16 +384,10 @@ pub const fn spread(address: usize) -> u32 {
 
 /// Gives the CPU away for about `nanos` nanoseconds: a [halt](Platform::halt) that nobody can end.
 pub fn backoff_sleep<P: Platform>(nanos: u64) {
-    let nobody = P::U32::new(0);
+    let nobody = P::U32::ZERO;
     let end = P::now().plus_nanos(nanos);
     P::halt(&nobody, 0, Some(end.into()), WakeClass::Waiter);
 }
-
-/// A [`Platform`] whose atomics can be built in a `const`, so that its locks can be statics.
-/// Implemented for every platform that fits.
-pub trait ConstPlatform: Platform + ConstAtomics {}
-
-impl<P: Platform + ConstAtomics> ConstPlatform for P {}
 
 /// The sleepers that [`Platform::kick`] wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

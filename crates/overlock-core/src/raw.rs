@@ -15,20 +15,13 @@ use crate::sleep::cancel::CancelToken;
 /// Between a `lock` or successful `try_lock` and the `unlock` that consumes its token, no
 /// other thread gets a token of the same lock. `is_overlock` returns true only where its
 /// documentation holds.
-pub unsafe trait RawLock: Send + Sync + Sized + 'static {
+pub unsafe trait RawLock: Create + Send + Sync + 'static {
     /// The token that an acquisition passes to its release: nothing, or the queue node that it
     /// used.
     type Token;
 
     /// The lock's name in tables and options: `ticket`, `pv_queued`.
     const NAME: &'static str;
-
-    /// A new, unlocked lock.
-    ///
-    /// # Errors
-    ///
-    /// Only locks that need a resource of their own can fail.
-    fn create() -> Result<Self, CreateError>;
 
     /// Acquires the lock, waiting for as long as it takes.
     fn lock(&self) -> Self::Token;
@@ -74,11 +67,26 @@ pub unsafe trait RawTimedLock: RawLock {
     fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<Self::Token>;
 }
 
-/// A lock that can be built in a `const`, for statics.
-pub trait ConstLock {
+/// A lock that can be built in a `const`, for statics: each one that needs nothing else.
+pub trait ConstLock: Sized {
     /// A new, unlocked lock.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
     const INIT: Self;
+}
+
+/// The constructor of any lock, for generic code.
+pub trait Create: Sized {
+    /// Returns a new, unlocked lock.
+    ///
+    /// # Errors
+    ///
+    /// Only locks that need a resource of their own can fail: none that is a [`ConstLock`].
+    fn create() -> Result<Self, CreateError>;
+}
+
+impl<L: ConstLock> Create for L {
+    fn create() -> Result<Self, CreateError> {
+        Ok(L::INIT)
+    }
 }
 
 /// A lock that its owner can hand off to a waiter.
@@ -134,7 +142,7 @@ pub unsafe trait RawCancelLock<P: Platform>: RawLock {
 /// Between an acquisition by `write`, or a successful `try_write`, and the `unlock_write` that
 /// consumes its token, no other thread gets a token of the same lock. While a thread holds a token
 /// of `read`, none gets one of `write`.
-pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
+pub unsafe trait RawRwLock: ConstLock + Send + Sync + 'static {
     /// The token that a reader's acquisition passes to its release.
     type Read;
     /// The token that a writer's acquisition passes to its release.
@@ -142,13 +150,6 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
 
     /// The lock's name in tables and options.
     const NAME: &'static str;
-
-    /// A new, unlocked lock.
-    ///
-    /// # Errors
-    ///
-    /// Only locks that need a resource of their own can fail.
-    fn create() -> Result<Self, CreateError>;
 
     /// Acquires the lock together with other readers, waiting for as long as it takes. A thread
     /// that holds it for reading must not call this: it might wait for a writer that waits for it.

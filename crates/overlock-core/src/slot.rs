@@ -4,8 +4,8 @@
 use core::num::NonZeroU16;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::platform::atomic::{Atomic, Zero, clear};
-use crate::platform::atomics::{Atomics, ConstAtomics};
+use crate::platform::atomic::{Atomic, clear};
+use crate::platform::atomics::Atomics;
 use crate::platform::contexts::CONTEXTS;
 
 /// The most slots that a platform may have: 14 bits of a queue's tail name one.
@@ -57,11 +57,15 @@ pub(crate) struct Entry<A: Atomics> {
 pub(crate) struct Entries<A: Atomics>(pub(crate) [Entry<A>; ENTRIES]);
 
 impl<A: Atomics> Entries<A> {
-    fn new() -> Self {
-        Entries(core::array::from_fn(|_| Entry {
-            holds: A::U32::new(0),
-            waited: A::U32::new(0),
-        }))
+    const fn new() -> Self {
+        Entries(
+            [const {
+                Entry {
+                    holds: Atomic::ZERO,
+                    waited: Atomic::ZERO,
+                }
+            }; ENTRIES],
+        )
     }
 
     fn is_empty(&self) -> bool {
@@ -80,18 +84,6 @@ impl<A: Atomics> Entries<A> {
     }
 }
 
-impl<A: ConstAtomics> Entries<A> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new table, as intended
-    const INIT: Self = Entries(
-        [const {
-            Entry {
-                holds: Zero::ZERO,
-                waited: Zero::ZERO,
-            }
-        }; ENTRIES],
-    );
-}
-
 /// The nodes of one thread.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -104,52 +96,27 @@ pub(crate) struct Slot<A: Atomics> {
 
 impl<A: Atomics> Node<A> {
     /// A node that nobody waits in.
-    pub(crate) fn new() -> Self {
+    const fn new() -> Self {
         Node {
-            next: A::U32::new(0),
-            wait: A::U32::new(0),
-            state: A::U32::new(0),
-            info: A::U32::new(0),
-            kicks: A::U32::new(0),
-            lock: A::Usize::new(0),
-            kicked_at: A::Usize::new(0),
-            cancel: A::Usize::new(0),
+            next: Atomic::ZERO,
+            wait: Atomic::ZERO,
+            state: Atomic::ZERO,
+            info: Atomic::ZERO,
+            kicks: Atomic::ZERO,
+            lock: Atomic::ZERO,
+            kicked_at: Atomic::ZERO,
+            cancel: Atomic::ZERO,
         }
     }
 }
 
-impl<A: ConstAtomics> Node<A> {
-    /// A node that nobody waits in, for statics.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new node, as intended
-    pub(crate) const INIT: Self = Node {
-        next: Zero::ZERO,
-        wait: Zero::ZERO,
-        state: Zero::ZERO,
-        info: Zero::ZERO,
-        kicks: Zero::ZERO,
-        lock: Zero::ZERO,
-        kicked_at: Zero::ZERO,
-        cancel: Zero::ZERO,
-    };
-}
-
-impl<A: ConstAtomics> Slot<A> {
-    /// A slot that no thread owns, for statics: all zero bytes, so a table of them costs no space
-    /// in the program's file.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new slot, as intended
-    pub(crate) const INIT: Self = Slot {
-        nodes: [const { Node::INIT }; CONTEXTS],
-        busy: Zero::ZERO,
-        entries: Entries::INIT,
-    };
-}
-
 impl<A: Atomics> Slot<A> {
-    /// A slot that no thread owns.
-    pub(crate) fn new() -> Self {
+    /// A slot that no thread owns: all zero bytes, so a static table of them costs no space in the
+    /// program's file.
+    pub(crate) const fn new() -> Self {
         Slot {
-            nodes: core::array::from_fn(|_| Node::new()),
-            busy: A::U32::new(0),
+            nodes: [const { Node::new() }; CONTEXTS],
+            busy: Atomic::ZERO,
             entries: Entries::new(),
         }
     }

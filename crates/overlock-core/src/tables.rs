@@ -3,7 +3,7 @@
 //! A platform provides room for it, and hands it out by [`Platform::tables`](crate::Platform):
 //!
 //! ```ignore
-//! static STORAGE: Storage<MyKernel, THREADS> = Storage::INIT;
+//! static STORAGE: Storage<MyKernel, THREADS> = Storage::new();
 //!
 //! fn tables() -> Tables<MyKernel> {
 //!     Tables::new(&STORAGE)
@@ -13,8 +13,8 @@
 //! There is a [slot](crate::node) for each thread, and a count of the numbers that were given to
 //! locks. Locks with further tables bring a trait of their own: see `overlock_family`.
 
-use crate::platform::atomic::{Atomic, Zero};
-use crate::platform::atomics::{Atomics, ConstAtomics};
+use crate::platform::atomic::Atomic;
+use crate::platform::atomics::Atomics;
 use crate::slot::{MAX_SLOTS, Slot};
 
 /// The last number that was given to a lock, on a cache line of its own; 0 at first.
@@ -33,21 +33,12 @@ pub struct Storage<A: Atomics, const SLOTS: usize> {
     numbers: Numbers<A>,
 }
 
-impl<A: ConstAtomics, const SLOTS: usize> Storage<A, SLOTS> {
-    /// Empty tables, for a static.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub const INIT: Self = Storage {
-        slots: [const { Slot::INIT }; SLOTS],
-        numbers: Numbers(Zero::ZERO),
-    };
-}
-
 impl<A: Atomics, const SLOTS: usize> Storage<A, SLOTS> {
     /// Empty tables.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Storage {
-            slots: core::array::from_fn(|_| Slot::new()),
-            numbers: Numbers(A::U32::new(0)),
+            slots: [const { Slot::new() }; SLOTS],
+            numbers: Numbers(Atomic::ZERO),
         }
     }
 }

@@ -6,7 +6,7 @@
 /// Calls `$callback!` with one line a spinlock: `name: Type, kind, abilities;`. The kind says what
 /// is known of the type: `plain` (no token), `node` (a node or slot of the thread is the token),
 /// `fallible` (the lock needs a resource of its own: created by
-/// [`RawLock::create`](overlock_core::raw::RawLock::create), which may fail, and never a constant;
+/// [`Create::create`](overlock_core::raw::Create::create), which may fail, and never a constant;
 /// it has a token). The abilities are what the lock can do beyond
 /// [`RawLock`](overlock_core::raw::RawLock): `basic` (nothing), `timed` (it gives up at a
 /// deadline), `full` (also when it is cancelled, and it has a fair release). Code that runs on the
@@ -68,30 +68,6 @@ macro_rules! rw_locks {
             rwsem_count: sleep::RwSemCounted, timed;
         }
     };
-}
-
-macro_rules! const_lock {
-    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
-        $(const_lock!(@ $lock, $kind);)*
-    };
-    (@ $lock:ident, fallible) => {};
-    (@ $lock:ident, $kind:ident) => {
-        impl<P: overlock_core::ConstPlatform> overlock_core::raw::ConstLock
-            for crate::spin::$lock<P>
-        {
-            #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
-            const INIT: Self = crate::spin::$lock::new();
-        }
-    };
-}
-
-crate::spin_locks!(const_lock);
-#[cfg(target_has_atomic = "64")]
-impl<P: crate::FamilyPlatform + overlock_core::ConstPlatform> overlock_core::raw::ConstLock
-    for crate::spin::LazyFastQueue<P>
-{
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
-    const INIT: Self = crate::spin::LazyFastQueue::new();
 }
 
 #[cfg(test)]

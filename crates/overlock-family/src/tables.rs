@@ -4,7 +4,7 @@
 //! [`Storage`], and hands it out by [`FamilyPlatform::family_tables`]:
 //!
 //! ```ignore
-//! static STORAGE: Storage<MyKernel, THREADS, { THREADS.div_ceil(8) }, LOCK_TICKETS> = Storage::INIT;
+//! static STORAGE: Storage<MyKernel, THREADS, { THREADS.div_ceil(8) }, LOCK_TICKETS> = Storage::new();
 //!
 //! impl FamilyPlatform for MyKernel {
 //!     fn family_tables() -> Tables<MyKernel> {
@@ -23,7 +23,7 @@
 //! | the lock hash | [`pv_queued`](crate::spin::pv_queued), [`hybrid`](crate::spin::hybrid) | `spin/pv/lock_hash.rs` |
 
 use overlock_core::node::MAX_SLOTS;
-use overlock_core::platform::{Atomics, ConstAtomics, Platform};
+use overlock_core::platform::{Atomics, Platform};
 
 #[cfg(target_has_atomic = "64")]
 use crate::spin::fast_queue::tickets::{Contexts, TicketPool, TicketTable, Tickets};
@@ -47,7 +47,7 @@ pub(crate) struct PerThread<A: Atomics> {
 }
 
 impl<A: Atomics> PerThread<A> {
-    fn new() -> Self {
+    const fn new() -> Self {
         PerThread {
             grants: Grants::new(),
             #[cfg(target_has_atomic = "64")]
@@ -65,15 +65,6 @@ impl<A: Atomics> PerThread<A> {
         #[cfg(not(target_has_atomic = "64"))]
         return true;
     }
-}
-
-impl<A: ConstAtomics> PerThread<A> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    const INIT: Self = PerThread {
-        grants: Grants::INIT,
-        #[cfg(target_has_atomic = "64")]
-        contexts: Contexts::INIT,
-    };
 }
 
 /// Room for the tables of a platform. All zero bytes at first: a static takes no space in the
@@ -101,33 +92,17 @@ pub struct Storage<
     ticket_pool: TicketPool<A>,
 }
 
-impl<A: ConstAtomics, const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKETS: usize>
-    Storage<A, SLOTS, WAITER_LINES, LOCK_TICKETS>
-{
-    /// Empty tables, for a static.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub const INIT: Self = Storage {
-        threads: [const { PerThread::INIT }; SLOTS],
-        #[cfg(target_has_atomic = "64")]
-        tickets: Tickets::INIT,
-        waiters: [const { WaiterLine::INIT }; WAITER_LINES],
-        lock_hash: [const { Line::INIT }; SLOTS],
-        #[cfg(target_has_atomic = "64")]
-        ticket_pool: TicketPool::INIT,
-    };
-}
-
 impl<A: Atomics, const SLOTS: usize, const WAITER_LINES: usize, const LOCK_TICKETS: usize>
     Storage<A, SLOTS, WAITER_LINES, LOCK_TICKETS>
 {
     /// Empty tables.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Storage {
-            threads: core::array::from_fn(|_| PerThread::new()),
+            threads: [const { PerThread::new() }; SLOTS],
             #[cfg(target_has_atomic = "64")]
             tickets: Tickets::new(),
-            waiters: core::array::from_fn(|_| WaiterLine::new()),
-            lock_hash: core::array::from_fn(|_| Line::new()),
+            waiters: [const { WaiterLine::new() }; WAITER_LINES],
+            lock_hash: [const { Line::new() }; SLOTS],
             #[cfg(target_has_atomic = "64")]
             ticket_pool: TicketPool::new(),
         }

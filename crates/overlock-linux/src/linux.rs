@@ -55,7 +55,7 @@ pub struct Linux;
 const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
 
 /// All zero bytes, so the tables take no space in the file, and only touched pages take memory.
-static STORAGE: Storage<Linux, THREADS> = Storage::INIT;
+static STORAGE: Storage<Linux, THREADS> = Storage::new();
 
 impl Atomics for Linux {
     type U8 = AtomicU8;

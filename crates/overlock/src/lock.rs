@@ -15,12 +15,11 @@
 //!
 //! ```
 //! use overlock::lock::Lock;
-//! use overlock::spin::{Mcs, RawLock};
+//! use overlock::spin::Mcs;
 //!
-//! let lock = Lock::from_raw(Mcs::create()?, 1);
+//! let lock: Lock<Mcs, _> = Lock::new(1);
 //! *lock.lock() += 1;
 //! assert_eq!(lock.into_inner(), 2);
-//! # Ok::<(), overlock::spin::CreateError>(())
 //! ```
 
 mod guard;

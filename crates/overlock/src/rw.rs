@@ -17,7 +17,7 @@
 
 pub use overlock_core::Instant;
 pub use overlock_core::raw::{
-    RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
+    ConstLock, RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
 
 use crate::Linux;

@@ -24,7 +24,7 @@
 //! and its variants need the feature `family`.
 
 pub use overlock_core::Instant;
-pub use overlock_core::raw::{CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+pub use overlock_core::raw::{ConstLock, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 
 use crate::Linux;
 

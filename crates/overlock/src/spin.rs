@@ -21,7 +21,7 @@
 //! `FastQueue`, `Queued`) collapse when threads outnumber CPUs.
 
 pub use overlock_core::Instant;
-pub use overlock_core::raw::{CreateError, RawLock, RawTimedLock};
+pub use overlock_core::raw::{ConstLock, Create, CreateError, RawLock, RawTimedLock};
 
 use crate::Linux;
 

@@ -165,7 +165,7 @@ fn pv_queued() {
 /// Readers and writers contend, and the forking thread is one of either.
 fn goes_on_rw<L: RawForkRwLock>() {
     let counter = &Counter {
-        lock: L::create().unwrap(),
+        lock: L::INIT,
         count: UnsafeCell::new(0),
     };
     let lock = &counter.lock;

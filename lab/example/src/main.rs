@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::{Atomic, Platform, Spin};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{ConstLock, RawLock};
 
 /// The lock: 1 while a thread owns it.
 #[derive(Debug)]
@@ -21,16 +21,17 @@ impl<P: Platform> HasFacts for TestAndSet<P> {
     };
 }
 
+impl<P: Platform> ConstLock for TestAndSet<P> {
+    const INIT: Self = TestAndSet {
+        owned: Atomic::ZERO,
+    };
+}
+
 // SAFETY: only one thread's exchange finds 0, and only its unlock brings 0 back.
 unsafe impl<P: Platform> RawLock for TestAndSet<P> {
     type Token = ();
 
     const NAME: &'static str = "test_and_set";
-
-    fn create() -> Result<Self, CreateError> {
-        let owned = P::U32::new(0);
-        Ok(TestAndSet { owned })
-    }
 
     fn lock(&self) {
         while self.try_lock().is_none() {

@@ -12,13 +12,26 @@ const BYTES: usize = 1 << 16;
 struct Room(#[allow(dead_code)] [MaybeUninit<u8>; BYTES]);
 
 thread_local! {
+    static KEPT: Cell<usize> = const { Cell::new(0) };
     static USED: Cell<usize> = const { Cell::new(0) };
     static PLACE: *mut Room = Box::into_raw(Box::<Room>::new_uninit()).cast();
 }
 
 /// An execution begins: what the last one has placed is gone, or forgotten if that one failed.
 pub(crate) fn reset() {
-    USED.set(0);
+    USED.set(KEPT.get());
+}
+
+/// Keeps all that has been placed until now, for all executions.
+pub(crate) fn keep() {
+    KEPT.set(USED.get());
+}
+
+/// Returns the place of `thing` within the arena, or `None` outside of it.
+pub(crate) fn offset<T>(thing: &T) -> Option<usize> {
+    let start = PLACE.with(|place| place.addr());
+    let offset = ptr::from_ref(thing).addr().checked_sub(start)?;
+    (offset < BYTES).then_some(offset)
 }
 
 /// The shared state of a scenario. Its first thread drops it when all others have ended; or, of a

@@ -23,8 +23,8 @@ pub mod strategy;
 mod tests;
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::marker::PhantomData;
+use std::ptr;
 use std::sync::atomic::Ordering;
 
 use overlock_core::diagram::Transition;
@@ -35,10 +35,11 @@ use overlock_core::platform::{
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
 
+use crate::arena::{self, Placed};
+use crate::coverage;
 use crate::pi::{self, Kernel, Sleepers};
 use crate::tables::Tables;
 use crate::world::{Data, World};
-use crate::{arena, coverage};
 use exec::step;
 use memory::{At, Plain};
 
@@ -48,53 +49,76 @@ pub struct Explorer;
 
 /// An atomic of the explorer. Its value is in the execution at hand; each execution starts with the
 /// value that it was made with.
+#[derive(Debug)]
 pub struct Word<T> {
-    at: At,
+    /// Its [key](At::key), once it has been used. It must not move from then on.
+    key: Cell<Option<u32>>,
+    init: u64,
     _value: PhantomData<T>,
 }
 
-// SAFETY: a `Word` is a key and a number that never change. The atomic behind them belongs to the
-// operating-system thread that runs the execution.
+// SAFETY: a `Word` belongs to one operating-system thread, which runs all threads of an execution.
 unsafe impl<T> Send for Word<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Word<T> {}
 
-impl<T> fmt::Debug for Word<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "word {}", self.at.key)
+impl<T> Drop for Word<T> {
+    fn drop(&mut self) {
+        step::drop_word(self.at());
     }
 }
 
-impl<T> Drop for Word<T> {
-    fn drop(&mut self) {
-        step::drop_word(self.at);
+impl<T> Word<T> {
+    const fn with(init: u64) -> Self {
+        Word {
+            key: Cell::new(None),
+            init,
+            _value: PhantomData,
+        }
+    }
+
+    /// Which one it is. In the arena that follows from its place: the same in each execution. In a
+    /// box or a frame it follows from its turn among those at its first use: the same after the
+    /// same choices.
+    fn at(&self) -> At {
+        let key = self.key.get().unwrap_or_else(|| match arena::offset(self) {
+            Some(offset) => 2 * (offset / size_of::<Self>()) as u32,
+            None => {
+                OUTSIDE.set(OUTSIDE.get() + 1);
+                2 * OUTSIDE.get() + 1
+            }
+        });
+        self.key.set(Some(key));
+        At {
+            key,
+            init: self.init,
+        }
     }
 }
 
 thread_local! {
-    static NEXT_KEY: Cell<u32> = const { Cell::new(0) };
+    /// How many atomics outside of the arena this execution has used.
+    static OUTSIDE: Cell<u32> = const { Cell::new(0) };
     static PI: RefCell<Sleepers> = RefCell::default();
     static TABLES: Cell<Option<&'static Tables<Explorer>>> = const { Cell::new(None) };
 }
 
-/// An execution begins: the next atomics get the same keys, those behind the tables', and the same
-/// places as in the one before.
+/// An execution begins: the next atomics get the same places as in the one before.
 pub(crate) fn rewind() {
     arena::reset();
+    tables();
+    OUTSIDE.set(0);
     PI.take();
     step::rewind();
     heir::rewind();
-    let tables = tables();
-    NEXT_KEY.set(tables.keys);
 }
 
 fn tables() -> &'static Tables<Explorer> {
     TABLES.get().unwrap_or_else(|| {
         // One for each operating-system thread that explores, for as long as the program runs:
         // queue nodes are immortal.
-        let mut tables = Tables::new();
-        tables.keys = NEXT_KEY.get();
-        let tables = Box::leak(Box::new(tables));
+        let tables = Placed::new(Tables::new()).share();
+        arena::keep();
         TABLES.set(Some(tables));
         tables
     })
@@ -103,18 +127,18 @@ fn tables() -> &'static Tables<Explorer> {
 macro_rules! words {
     ($($int:ty),*) => {$(
         impl Atomic<$int> for Word<$int> {
+            const ZERO: Self = Word::with(0);
+
             fn new(value: $int) -> Self {
-                let key = NEXT_KEY.get();
-                NEXT_KEY.set(key + 1);
-                Word { at: At { key, init: value as u64 }, _value: PhantomData }
+                Word::with(value as u64)
             }
             #[track_caller]
             fn load(&self, order: Ordering) -> $int {
-                step::load(self.at, order) as $int
+                step::load(self.at(), order) as $int
             }
             #[track_caller]
             fn store(&self, value: $int, order: Ordering) {
-                step::store(self.at, value as u64, order);
+                step::store(self.at(), value as u64, order);
             }
             #[track_caller]
             fn swap(&self, value: $int, order: Ordering) -> $int {
@@ -128,7 +152,7 @@ macro_rules! words {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
-                step::update(self.at, success, failure, |old| {
+                step::update(self.at(), success, failure, |old| {
                     (old as $int == current).then_some(new as u64)
                 })
                 .map(|old| old as $int)
@@ -143,7 +167,7 @@ macro_rules! words {
                 failure: Ordering,
             ) -> Result<$int, $int> {
                 let refuse = step::chance();
-                step::update(self.at, success, failure, |old| {
+                step::update(self.at(), success, failure, |old| {
                     (!refuse && old as $int == current).then_some(new as u64)
                 })
                 .map(|old| old as $int)
@@ -181,7 +205,7 @@ macro_rules! words {
                 order: Ordering,
                 change: impl FnOnce($int) -> Option<$int>,
             ) -> Result<$int, $int> {
-                step::update(self.at, order, Ordering::Relaxed, |old| {
+                step::update(self.at(), order, Ordering::Relaxed, |old| {
                     change(old as $int).map(|new| new as u64)
                 })
                 .map(|old| old as $int)
@@ -322,9 +346,9 @@ impl Platform for Explorer {
 
     #[track_caller]
     fn halt(word: &Word<u32>, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
-        step::sleeps_at(std::ptr::from_ref(word).addr(), word.at);
+        step::sleeps_at(ptr::from_ref(word).addr(), word.at());
         let until = until.map(|end| end.instant::<Self>().as_nanos());
-        step::halt(word.at, expected.into(), until, class)
+        step::halt(word.at(), expected.into(), until, class)
     }
 
     #[track_caller]
@@ -374,7 +398,7 @@ impl Platform for Explorer {
 impl FutexPlatform for Explorer {
     #[track_caller]
     fn release(word: &Word<u32>) -> bool {
-        step::release(word.at)
+        step::release(word.at())
     }
 
     #[track_caller]
@@ -390,8 +414,8 @@ impl FutexPlatform for Explorer {
 
     #[track_caller]
     fn requeue(from: &Word<u32>, to: &Word<u32>) -> bool {
-        step::sleeps_at(std::ptr::from_ref(to).addr(), to.at);
-        step::requeue(from.at, to.at);
+        step::sleeps_at(ptr::from_ref(to).addr(), to.at());
+        step::requeue(from.at(), to.at());
         true
     }
 

@@ -16,21 +16,18 @@ const FAST_QUEUES: usize = 8;
 /// The tables of the locks, and what the checkers count for each thread.
 #[derive(Debug)]
 pub struct Tables<P: Platform> {
-    storage: Box<Storage<P, SLOTS>>,
-    family: Box<FamilyStorage<P, SLOTS, 1, { 2 * FAST_QUEUES }>>,
-    granted: Vec<P::U32>,
-    /// How many atomics were made before and with these tables, where the platform counts them.
-    pub(crate) keys: u32,
+    storage: Storage<P, SLOTS>,
+    family: FamilyStorage<P, SLOTS, 1, { 2 * FAST_QUEUES }>,
+    granted: [P::U32; THREADS],
 }
 
 impl<P: Platform> Tables<P> {
     /// Empty tables.
     pub fn new() -> Self {
         Tables {
-            storage: Box::default(),
-            family: Box::default(),
-            granted: (0..THREADS).map(|_| P::U32::new(0)).collect(),
-            keys: 0,
+            storage: Storage::new(),
+            family: FamilyStorage::new(),
+            granted: [const { P::U32::ZERO }; THREADS],
         }
     }
 

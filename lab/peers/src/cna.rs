@@ -37,7 +37,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
 use crate::random::{self, low};
@@ -135,6 +135,12 @@ impl<P: Platform> HasFacts for Cna<P> {
     };
 }
 
+impl<P: FutexPlatform> ConstLock for Cna<P> {
+    const INIT: Self = Cna {
+        queue: Queue::new(),
+    };
+}
+
 // SAFETY: a thread owns the lock after it has entered an empty queue, by an exchange of the tail
 // that only one can win. Else it owns the lock after the last owner's handoff to it. An owner hands
 // off to one thread at most.
@@ -142,12 +148,6 @@ unsafe impl<P: FutexPlatform> RawLock for Cna<P> {
     type Token = Token<P>;
 
     const NAME: &'static str = "model:cna";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Cna {
-            queue: Queue::new(),
-        })
-    }
 
     #[inline]
     fn lock(&self) -> Token<P> {

@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::platform::{Atomic, FutexPlatform, Platform};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::word::Word;
 
@@ -62,19 +62,19 @@ impl<P: Platform> HasFacts for Glibc<P> {
     };
 }
 
+impl<P: FutexPlatform> ConstLock for Glibc<P> {
+    const INIT: Self = Glibc {
+        word: Word::new(),
+        owner: Atomic::ZERO,
+        users: Atomic::ZERO,
+    };
+}
+
 // SAFETY: as for `RustStd`.
 unsafe impl<P: FutexPlatform> RawLock for Glibc<P> {
     type Token = ();
 
     const NAME: &'static str = "model:glibc";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Glibc {
-            word: Word::new(),
-            owner: P::U32::new(0),
-            users: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn leak() -> &'static Glibc<Toy> {
-        Box::leak(Box::new(Glibc::create().unwrap()))
+        Box::leak(Box::new(Glibc::INIT))
     }
 
     fn unlock(lock: &Glibc<Toy>) {

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::{Atomic, FutexPlatform, Pause, Platform};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::Glibc;
 
@@ -56,18 +56,18 @@ impl<P: Platform> HasFacts for GlibcAdaptive<P> {
     };
 }
 
+impl<P: FutexPlatform> ConstLock for GlibcAdaptive<P> {
+    const INIT: Self = GlibcAdaptive {
+        mutex: Glibc::INIT,
+        spins: Atomic::ZERO,
+    };
+}
+
 // SAFETY: it is the mutex inside.
 unsafe impl<P: FutexPlatform> RawLock for GlibcAdaptive<P> {
     type Token = ();
 
     const NAME: &'static str = "model:glibc-adaptive";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(GlibcAdaptive {
-            mutex: Glibc::create()?,
-            spins: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn leak() -> &'static GlibcAdaptive<Toy> {
-        Box::leak(Box::new(GlibcAdaptive::create().unwrap()))
+        Box::leak(Box::new(GlibcAdaptive::INIT))
     }
 
     fn unlock(lock: &GlibcAdaptive<Toy>) {

@@ -37,7 +37,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, Spin, WakeClass};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
 use crate::random::{self, low, set_low};
@@ -179,6 +179,14 @@ impl<P: Platform> HasFacts for Malthusian<P> {
     };
 }
 
+impl<P: FutexPlatform> ConstLock for Malthusian<P> {
+    const INIT: Self = Malthusian {
+        queue: Queue::new(),
+        youngest: Atomic::ZERO,
+        eldest: Atomic::ZERO,
+    };
+}
+
 // SAFETY: a thread owns the lock after it has entered an empty queue, by an exchange of the tail
 // that only one can win. Else it owns the lock after the last owner's handoff to it. An owner hands
 // off to one thread at most.
@@ -186,14 +194,6 @@ unsafe impl<P: FutexPlatform> RawLock for Malthusian<P> {
     type Token = Token<P>;
 
     const NAME: &'static str = "model:malthusian";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Malthusian {
-            queue: Queue::new(),
-            youngest: P::U32::new(NONE),
-            eldest: P::U32::new(NONE),
-        })
-    }
 
     #[inline]
     fn lock(&self) -> Token<P> {

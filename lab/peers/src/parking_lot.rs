@@ -37,7 +37,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, WakeClass, backoff_sleep};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{Create, CreateError, RawLock};
 
 use bucket::{Bucket, Rounds, WAITS};
 
@@ -155,19 +155,21 @@ impl<P: Platform> HasFacts for ParkingLot<P> {
     };
 }
 
+impl<P: FutexPlatform> Create for ParkingLot<P> {
+    fn create() -> Result<Self, CreateError> {
+        Ok(ParkingLot {
+            byte: P::U8::ZERO,
+            queue: Box::new(Bucket::new()),
+        })
+    }
+}
+
 // SAFETY: a thread owns the lock after an exchange that set L, which only one can win, or after a
 // handoff to it, which leaves L set. Only the owner's unlock clears L or hands off.
 unsafe impl<P: FutexPlatform> RawLock for ParkingLot<P> {
     type Token = ();
 
     const NAME: &'static str = "model:parking_lot";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(ParkingLot {
-            byte: P::U8::new(0),
-            queue: Box::new(Bucket::new()),
-        })
-    }
 
     #[inline]
     fn lock(&self) {

@@ -19,7 +19,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use overlock_core::node::{Node, NodeGuard, NodeId};
 use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
 
-/// No node.
+/// No node, as in a new queue.
 pub const NONE: u32 = 0;
 
 /// The last in the queue has no node. No node has this name.
@@ -60,10 +60,10 @@ pub fn node<P: FutexPlatform>(name: u32) -> &'static Node<P> {
 }
 
 impl<P: FutexPlatform> Queue<P> {
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Queue {
-            tail: P::U32::new(NONE),
-            spare_next: P::U32::new(NONE),
+            tail: Atomic::ZERO,
+            spare_next: Atomic::ZERO,
         }
     }
 

@@ -22,7 +22,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::{FutexPlatform, Platform, Spin};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::word::{CONTENDED, FREE, OWNED, Word};
 
@@ -68,16 +68,16 @@ impl<P: Platform> HasFacts for RustStd<P> {
     };
 }
 
+impl<P: FutexPlatform> ConstLock for RustStd<P> {
+    const INIT: Self = RustStd { word: Word::new() };
+}
+
 // SAFETY: a thread owns the lock after an exchange of the word from free to another value, which
 // only one can win. Only the owner's unlock makes it free.
 unsafe impl<P: FutexPlatform> RawLock for RustStd<P> {
     type Token = ();
 
     const NAME: &'static str = "model:std";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(RustStd { word: Word::new() })
-    }
 
     #[inline]
     fn lock(&self) {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn leak() -> &'static RustStd<Toy> {
-        Box::leak(Box::new(RustStd::create().unwrap()))
+        Box::leak(Box::new(RustStd::INIT))
     }
 
     fn unlock(lock: &RustStd<Toy>) {

@@ -45,7 +45,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, FutexPlatform, Platform, Spin};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::queue::{NONE, name, node};
 
@@ -236,20 +236,20 @@ impl<P: Platform> HasFacts for ShflLock<P> {
     };
 }
 
+impl<P: FutexPlatform> ConstLock for ShflLock<P> {
+    const INIT: Self = ShflLock {
+        tail: Atomic::ZERO,
+        locked: Atomic::ZERO,
+        no_stealing: Atomic::ZERO,
+    };
+}
+
 // SAFETY: a thread owns the lock after an exchange of `locked` from 0 to 1, which only one can win.
 // Only the owner's unlock makes it 0.
 unsafe impl<P: FutexPlatform> RawLock for ShflLock<P> {
     type Token = ();
 
     const NAME: &'static str = "model:shfllock";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(ShflLock {
-            tail: P::U32::new(NONE),
-            locked: P::U8::new(0),
-            no_stealing: P::U8::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) {

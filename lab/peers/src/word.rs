@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, WakeClass};
 
-/// Nobody owns the lock.
+/// Nobody owns the lock, as in a new word.
 pub const FREE: u32 = 0;
 /// A thread owns it, and nobody sleeps.
 pub const OWNED: u32 = 1;
@@ -20,8 +20,8 @@ pub const CONTENDED: u32 = 2;
 pub struct Word<P: Platform>(pub P::U32);
 
 impl<P: FutexPlatform> Word<P> {
-    pub fn new() -> Self {
-        Word(P::U32::new(FREE))
+    pub const fn new() -> Self {
+        Word(Atomic::ZERO)
     }
 
     /// Acquires where the word is free. Fails with its value.

@@ -4,7 +4,7 @@ use std::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed,
 };
 
-use overlock_core::platform::{Atomic, ByteLanes, Lanes, Zero};
+use overlock_core::platform::{Atomic, ByteLanes, Lanes};
 
 use crate::cache::Access;
 use crate::engine::{self, Store};
@@ -69,11 +69,9 @@ macro_rules! word {
             }
         }
 
-        impl Zero for Word<$atomic> {
-            const ZERO: Self = Self(<$atomic>::new(0));
-        }
-
         impl Atomic<$int> for Word<$atomic> {
+            const ZERO: Self = Self(<$atomic>::new(0));
+
             fn new(value: $int) -> Self {
                 Self(<$atomic>::new(value))
             }

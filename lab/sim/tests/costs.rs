@@ -5,7 +5,7 @@ mod published;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::platform::{Atomic, Zero};
+use overlock_core::platform::Atomic;
 use overlock_core::raw::RawLock;
 use overlock_family::spin::{Mcs, Queued, Ticket};
 use overlock_sim::engine::{Setup, now, work};

@@ -4,7 +4,7 @@ mod world;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::platform::{Atomic, Zero};
+use overlock_core::platform::Atomic;
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_family::spin::faulty::{
     Faulty, FaultyRw, Flaw, LostKick, NoExclusion, Relaxed as Sound, Starving,
@@ -63,7 +63,7 @@ fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64
 /// As above; every third vCPU reads, and two loads of a reader have the same result.
 fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
     forget();
-    let place = Place(L::create().expect("tickets are left"));
+    let place = Place(L::INIT);
     let lock = &place.0;
     let word = Own(U32::ZERO);
     let body = |vcpu| {

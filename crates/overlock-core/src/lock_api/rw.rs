@@ -7,11 +7,10 @@ macro_rules! lock_api_rwlock {
     ($($lock:ident)::+) => {
         // SAFETY: `raw::RawRwLock` promises that a writer is alone, with acquire and release
         // ordering; forgetting a token only leaves the lock locked.
-        unsafe impl<P: $crate::ConstPlatform> lock_api::RawRwLock for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform> lock_api::RawRwLock for $($lock)::+<P>
         where
-            Self: $crate::raw::RawRwLock + $crate::raw::ConstLock,
+            Self: $crate::raw::RawRwLock,
         {
-            #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
             const INIT: Self = <Self as $crate::raw::ConstLock>::INIT;
 
             type SharedGuard = $crate::lock_api::GuardState<<Self as $crate::raw::RawRwLock>::Read>;
@@ -61,9 +60,9 @@ macro_rules! lock_api_rwlock {
         }
 
         // SAFETY: as above; `RawTimedRwLock` promises not to give up early.
-        unsafe impl<P: $crate::ConstPlatform> lock_api::RawRwLockTimed for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform> lock_api::RawRwLockTimed for $($lock)::+<P>
         where
-            Self: $crate::raw::RawTimedRwLock + $crate::raw::ConstLock,
+            Self: $crate::raw::RawTimedRwLock,
         {
             type Duration = core::time::Duration;
             type Instant = $crate::Instant;
@@ -90,9 +89,9 @@ macro_rules! lock_api_rwlock {
         }
 
         // SAFETY: as above; `RawDowngradeRwLock` lets no writer in between.
-        unsafe impl<P: $crate::ConstPlatform> lock_api::RawRwLockDowngrade for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform> lock_api::RawRwLockDowngrade for $($lock)::+<P>
         where
-            Self: $crate::raw::RawDowngradeRwLock + $crate::raw::ConstLock,
+            Self: $crate::raw::RawDowngradeRwLock,
         {
             #[inline]
             unsafe fn downgrade(&self, guard: Self::ExclusiveGuard) -> Self::SharedGuard {
@@ -102,9 +101,9 @@ macro_rules! lock_api_rwlock {
         }
 
         // SAFETY: as above; `RawUpgradeRwLock` promises one upgradable reader at a time.
-        unsafe impl<P: $crate::ConstPlatform> lock_api::RawRwLockUpgrade for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform> lock_api::RawRwLockUpgrade for $($lock)::+<P>
         where
-            Self: $crate::raw::RawUpgradeRwLock + $crate::raw::ConstLock,
+            Self: $crate::raw::RawUpgradeRwLock,
         {
             type UpgradableGuard = $crate::lock_api::GuardState<<Self as $crate::raw::RawUpgradeRwLock>::Upgradable>;
 
@@ -143,9 +142,9 @@ macro_rules! lock_api_rwlock {
         }
 
         // SAFETY: as above.
-        unsafe impl<P: $crate::ConstPlatform> lock_api::RawRwLockUpgradeDowngrade for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform> lock_api::RawRwLockUpgradeDowngrade for $($lock)::+<P>
         where
-            Self: $crate::raw::RawUpgradeRwLock + $crate::raw::ConstLock,
+            Self: $crate::raw::RawUpgradeRwLock,
         {
             #[inline]
             unsafe fn downgrade_upgradable(
@@ -167,9 +166,9 @@ macro_rules! lock_api_rwlock {
         }
 
         // SAFETY: as above; `RawUpgradeRwLock` promises not to give up early.
-        unsafe impl<P: $crate::ConstPlatform> lock_api::RawRwLockUpgradeTimed for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform> lock_api::RawRwLockUpgradeTimed for $($lock)::+<P>
         where
-            Self: $crate::raw::RawUpgradeRwLock + $crate::raw::ConstLock,
+            Self: $crate::raw::RawUpgradeRwLock,
         {
             #[inline]
             fn try_lock_upgradable_for(&self, timeout: core::time::Duration) -> Option<Self::UpgradableGuard> {
@@ -206,9 +205,9 @@ macro_rules! lock_api_rwlock {
 
         // SAFETY: as above; `renew` aborts the process if the lock cannot be acquired again. So
         // below.
-        unsafe impl<P: $crate::ConstPlatform> lock_api::RawRwLockFair for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform> lock_api::RawRwLockFair for $($lock)::+<P>
         where
-            Self: $crate::raw::RawFairRwLock + $crate::raw::ConstLock,
+            Self: $crate::raw::RawFairRwLock,
         {
             #[inline]
             unsafe fn unlock_shared_fair(&self, guard: Self::SharedGuard) {
@@ -236,9 +235,9 @@ macro_rules! lock_api_rwlock {
         }
 
         // SAFETY: as above.
-        unsafe impl<P: $crate::ConstPlatform> lock_api::RawRwLockUpgradeFair for $($lock)::+<P>
+        unsafe impl<P: $crate::Platform> lock_api::RawRwLockUpgradeFair for $($lock)::+<P>
         where
-            Self: $crate::raw::RawFairRwLock + $crate::raw::ConstLock,
+            Self: $crate::raw::RawFairRwLock,
         {
             #[inline]
             unsafe fn unlock_upgradable_fair(&self, guard: Self::UpgradableGuard) {

@@ -9,6 +9,9 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 /// An atomic integer holding a `T`; the operations are those of [`core::sync::atomic`].
 #[allow(missing_docs)] // each is documented at its namesake in core
 pub trait Atomic<T: Copy + Eq>: Send + Sync + Debug + 'static {
+    /// Holds 0. A `const`, so that locks and tables can be statics.
+    const ZERO: Self;
+
     fn new(value: T) -> Self;
     fn load(&self, order: Ordering) -> T;
     fn store(&self, value: T, order: Ordering);
@@ -33,20 +36,11 @@ pub trait Atomic<T: Copy + Eq>: Send + Sync + Debug + 'static {
     fn fetch_and(&self, value: T, order: Ordering) -> T;
 }
 
-/// An [`Atomic`] that can be built in a `const`, holding 0.
-pub trait Zero {
-    /// A new atomic that holds 0.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new atomic, as intended
-    const ZERO: Self;
-}
-
 macro_rules! impl_atomic {
     ($($atomic:ty: $int:ty),*) => {$(
-        impl Zero for $atomic {
-            const ZERO: Self = <$atomic>::new(0);
-        }
-
         impl Atomic<$int> for $atomic {
+            const ZERO: Self = <$atomic>::new(0);
+
             #[inline(always)]
             fn new(value: $int) -> Self {
                 <$atomic>::new(value)

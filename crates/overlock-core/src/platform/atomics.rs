@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-use super::atomic::{Atomic, Zero};
+use super::atomic::Atomic;
 use super::lanes::{ByteLanes, Lanes};
 
 /// The atomic types of a [`Platform`](super::Platform): all that the layout of a lock, and of what
@@ -20,19 +20,3 @@ pub trait Atomics: Sized + Send + Sync + Debug + 'static {
     /// A pointer-sized atomic.
     type Usize: Atomic<usize>;
 }
-
-/// [`Atomics`] that can be built in a `const`, so that locks and tables can be statics. (Those of
-/// some model checkers cannot.) Implemented for all that fit.
-#[cfg(target_has_atomic = "64")]
-pub trait ConstAtomics: Atomics<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero> {}
-
-#[cfg(target_has_atomic = "64")]
-impl<A> ConstAtomics for A where A: Atomics<U8: Zero, U16: Zero, U32: Zero, U64: Zero, Usize: Zero> {}
-
-/// [`Atomics`] that can be built in a `const`, so that locks and tables can be statics. Implemented
-/// for all that fit.
-#[cfg(not(target_has_atomic = "64"))]
-pub trait ConstAtomics: Atomics<U8: Zero, U16: Zero, U32: Zero, Usize: Zero> {}
-
-#[cfg(not(target_has_atomic = "64"))]
-impl<A> ConstAtomics for A where A: Atomics<U8: Zero, U16: Zero, U32: Zero, Usize: Zero> {}

@@ -363,6 +363,8 @@ mod tests {
     macro_rules! whole {
         ($atomic:ty, $int:ty) => {
             impl Atomic<$int> for Whole<$atomic> {
+                const ZERO: Self = Whole(<$atomic>::new(0));
+
                 fn new(value: $int) -> Self {
                     Whole(<$atomic>::new(value))
                 }

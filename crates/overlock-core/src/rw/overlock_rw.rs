@@ -130,8 +130,8 @@ mod wait;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Kick, Platform, Zero};
-use crate::raw::{ConstLock, CreateError, RawDowngradeRwLock, RawLock, RawRwLock, RawTimedRwLock};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Kick, Platform};
+use crate::raw::{ConstLock, RawDowngradeRwLock, RawLock, RawRwLock, RawTimedRwLock};
 use crate::sleep::Overlock;
 
 pub(super) use states::{DIAGRAM, Step};
@@ -182,24 +182,23 @@ pub struct OverlockRw<P: Platform> {
     word: P::U32,
 }
 
-impl<P: ConstPlatform> OverlockRw<P> {
+impl<P: Platform> OverlockRw<P> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
         OverlockRw {
             gate: Overlock::new(),
-            word: Zero::ZERO,
+            word: Atomic::ZERO,
         }
     }
 }
 
-impl<P: ConstPlatform> Default for OverlockRw<P> {
+impl<P: Platform> Default for OverlockRw<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform> ConstLock for OverlockRw<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+impl<P: Platform> ConstLock for OverlockRw<P> {
     const INIT: Self = Self::new();
 }
 
@@ -397,13 +396,6 @@ unsafe impl<P: FutexPlatform> RawRwLock for OverlockRw<P> {
     type Write = ();
 
     const NAME: &'static str = "overlock_rw";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(OverlockRw {
-            gate: Overlock::create()?,
-            word: P::U32::new(0),
-        })
-    }
 
     /// Does not barge past a closed lock.
     #[inline]

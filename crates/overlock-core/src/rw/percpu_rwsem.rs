@@ -64,12 +64,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::overlock_rw::{self, OverlockRw};
 use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::facts::{Facts, HasFacts};
-use crate::platform::{
-    Atomic, ConstPlatform, Deadline, FutexPlatform, Kick, Platform, Spin, WakeClass, Zero,
-};
-use crate::raw::{
-    ConstLock, CreateError, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock,
-};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Kick, Platform, Spin, WakeClass};
+use crate::raw::{ConstLock, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock};
 use crate::sleep::Overlock;
 use crate::slot::Entry;
 
@@ -102,24 +98,23 @@ pub struct PerCpuRwSem<P: Platform> {
 #[derive(Debug)]
 pub struct Read<P: Platform>(Option<&'static Entry<P>>);
 
-impl<P: ConstPlatform> PerCpuRwSem<P> {
+impl<P: Platform> PerCpuRwSem<P> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
         PerCpuRwSem {
             lock: OverlockRw::new(),
-            id: Zero::ZERO,
+            id: Atomic::ZERO,
         }
     }
 }
 
-impl<P: ConstPlatform> Default for PerCpuRwSem<P> {
+impl<P: Platform> Default for PerCpuRwSem<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform> ConstLock for PerCpuRwSem<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+impl<P: Platform> ConstLock for PerCpuRwSem<P> {
     const INIT: Self = Self::new();
 }
 
@@ -276,13 +271,6 @@ unsafe impl<P: FutexPlatform> RawRwLock for PerCpuRwSem<P> {
     type Write = ();
 
     const NAME: &'static str = "percpu_rwsem";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(PerCpuRwSem {
-            lock: OverlockRw::create()?,
-            id: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn read(&self) -> Read<P> {

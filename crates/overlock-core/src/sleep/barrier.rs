@@ -47,7 +47,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::wait_list::{self, Batch, Limit, WaitList, Waiter, Waiters};
 use crate::diagram::{Diagram, HasDiagram, diagram};
-use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::platform::{Atomic, Platform};
 use crate::raw::RawFork;
 
 diagram! {
@@ -72,26 +72,14 @@ pub struct Barrier<P: Platform> {
 /// The state that the leader signals.
 const COMPLETE: u32 = 1;
 
-impl<P: ConstPlatform> Barrier<P> {
+impl<P: Platform> Barrier<P> {
     /// Returns a barrier for `total` threads; 0 is treated as 1.
     pub const fn new(total: u32) -> Self {
         Barrier {
             total,
-            arrived: Zero::ZERO,
-            round: Zero::ZERO,
+            arrived: Atomic::ZERO,
+            round: Atomic::ZERO,
             list: WaitList::INIT,
-        }
-    }
-}
-
-impl<P: Platform> Barrier<P> {
-    /// As `new`, for platforms whose atomics cannot be built in a `const`.
-    pub fn create(total: u32) -> Self {
-        Barrier {
-            total,
-            arrived: P::U32::new(0),
-            round: P::U32::new(0),
-            list: WaitList::default(),
         }
     }
 

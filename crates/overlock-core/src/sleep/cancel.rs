@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::{Release, SeqCst};
 
 use super::wait_list::Watched;
 use crate::node::Node;
-use crate::platform::{Atomic, ConstPlatform, Kick, Platform, Zero};
+use crate::platform::{Atomic, Kick, Platform};
 
 /// Ends the waits that use it. A cancelled token stays cancelled until it is reset.
 ///
@@ -23,26 +23,17 @@ pub struct CancelToken<P: Platform> {
     cancelled: P::U32,
 }
 
-impl<P: ConstPlatform> CancelToken<P> {
-    /// Returns a token that is not cancelled.
-    pub const fn new() -> Self {
-        CancelToken {
-            cancelled: Zero::ZERO,
-        }
-    }
-}
-
-impl<P: ConstPlatform> Default for CancelToken<P> {
+impl<P: Platform> Default for CancelToken<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl<P: Platform> CancelToken<P> {
-    /// As `new`, for platforms whose atomics cannot be built in a `const`.
-    pub fn create() -> Self {
+    /// Returns a token that is not cancelled.
+    pub const fn new() -> Self {
         CancelToken {
-            cancelled: P::U32::new(0),
+            cancelled: Atomic::ZERO,
         }
     }
 

@@ -97,7 +97,7 @@ use super::overlock::Overlock;
 use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::NodeId;
-use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Platform, Spin, Zero};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Platform, Spin};
 use crate::raw::{RawFork, RawLock};
 use crate::stat::{self, Event};
 use states::Step;
@@ -200,33 +200,24 @@ fn successor<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
     NodeId::from_bits(id.node::<P>().info.load(Relaxed) as u16)
 }
 
-impl<P: ConstPlatform> Condvar<P> {
+impl<P: Platform> Condvar<P> {
     /// Returns a new condition variable.
     pub const fn new() -> Self {
         Condvar {
             list: WaitList::INIT,
-            backoff: Zero::ZERO,
-            skip: Zero::ZERO,
+            backoff: Atomic::ZERO,
+            skip: Atomic::ZERO,
         }
     }
 }
 
-impl<P: ConstPlatform> Default for Condvar<P> {
+impl<P: Platform> Default for Condvar<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl<P: FutexPlatform> Condvar<P> {
-    /// As `new`, for platforms whose atomics cannot be built in a `const`.
-    pub fn create() -> Self {
-        Condvar {
-            list: WaitList::default(),
-            backoff: P::U8::new(0),
-            skip: P::U8::new(0),
-        }
-    }
-
     /// Releases the lock, waits until notified, and acquires the lock again. A thread that has no
     /// queue node left wakes without being notified, as any thread may from most condition
     /// variables: check the condition again.

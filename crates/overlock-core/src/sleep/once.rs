@@ -60,7 +60,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::wait_list::{self, Batch, Limit, WaitList, Waiter, Waiters};
 use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::links::backoff_sleep;
-use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::platform::{Atomic, Platform};
 use crate::stat::{self, Event};
 
 diagram! {
@@ -145,10 +145,16 @@ struct Runner<'a, P: Platform> {
     end: OnceState,
 }
 
-impl<P: ConstPlatform> Once<P> {
+impl<P: Platform> Default for Once<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> Once<P> {
     /// Returns a new `Once`, in the state "new".
     pub const fn new() -> Self {
-        Self::with_state(Zero::ZERO)
+        Self::with_state(Atomic::ZERO)
     }
 
     /// Returns a `Once` in this state, an [`OnceState`] as a number. In a `const` only the caller,
@@ -158,22 +164,6 @@ impl<P: ConstPlatform> Once<P> {
         Once {
             list: WaitList::INIT,
             state,
-        }
-    }
-}
-
-impl<P: ConstPlatform> Default for Once<P> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<P: Platform> Once<P> {
-    /// As `new`, for platforms whose atomics cannot be built in a `const`.
-    pub fn create() -> Self {
-        Once {
-            list: WaitList::default(),
-            state: P::U8::new(OnceState::New as u8),
         }
     }
 

@@ -189,12 +189,9 @@ use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::facts::{Bound, Facts, HasFacts};
 use crate::node::NodeId;
 use crate::platform::{
-    Atomic, ByteLanes, ConstPlatform, Deadline, FutexPlatform, Kick, Pause, Platform, Spin,
-    WakeClass, Zero,
+    Atomic, ByteLanes, Deadline, FutexPlatform, Kick, Pause, Platform, Spin, WakeClass,
 };
-use crate::raw::{
-    ConstLock, CreateError, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock,
-};
+use crate::raw::{ConstLock, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock};
 use crate::sleep::cancel::CancelToken;
 use crate::sleep::wait_list::{self, Limit};
 use crate::stat::{self, Event};
@@ -271,21 +268,20 @@ pub struct Overlock<P: Platform> {
     word: P::U32,
 }
 
-impl<P: ConstPlatform> Overlock<P> {
+impl<P: Platform> Overlock<P> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
-        Overlock { word: Zero::ZERO }
+        Overlock { word: Atomic::ZERO }
     }
 }
 
-impl<P: ConstPlatform> Default for Overlock<P> {
+impl<P: Platform> Default for Overlock<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform> ConstLock for Overlock<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+impl<P: Platform> ConstLock for Overlock<P> {
     const INIT: Self = Self::new();
 }
 
@@ -740,12 +736,6 @@ unsafe impl<P: FutexPlatform> RawLock for Overlock<P> {
     type Token = ();
 
     const NAME: &'static str = "overlock";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Overlock {
-            word: P::U32::new(0),
-        })
-    }
 
     #[inline(always)]
     fn lock(&self) {

@@ -90,8 +90,8 @@ use core::fmt::Debug;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::diagram::{Diagram, HasDiagram, diagram};
-use crate::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero, backoff_sleep};
-use crate::raw::{ConstLock, CreateError, RawLock, RawTimedLock};
+use crate::platform::{Atomic, Deadline, Platform, backoff_sleep};
+use crate::raw::{ConstLock, RawLock, RawTimedLock};
 use crate::stat::{self, Event};
 
 /// Bits of the word that name its owner. An id of 0 means that the lock is free.
@@ -166,25 +166,22 @@ pub struct RtMutex<P: PiPlatform> {
     word: P::U32,
 }
 
-impl<P: PiPlatform + ConstPlatform> RtMutex<P> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        RtMutex { word: Zero::ZERO }
-    }
-}
-
-impl<P: PiPlatform + ConstPlatform> Default for RtMutex<P> {
+impl<P: PiPlatform> Default for RtMutex<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: PiPlatform + ConstPlatform> ConstLock for RtMutex<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+impl<P: PiPlatform> ConstLock for RtMutex<P> {
     const INIT: Self = Self::new();
 }
 
 impl<P: PiPlatform> RtMutex<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        RtMutex { word: Atomic::ZERO }
+    }
+
     #[inline(always)]
     fn take(&self) -> bool {
         // 0 -> id. RA: acquire, pairs with RU.
@@ -288,12 +285,6 @@ unsafe impl<P: PiPlatform> RawLock for RtMutex<P> {
     type Token = ();
 
     const NAME: &'static str = "rt_mutex";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(RtMutex {
-            word: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) {

@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `word` | all threads, by exchange, addition or subtraction: it is never just stored to |
 //! | `waiters: 2 × u16` | the holder of the wait lock |
-//! | `initial` | nobody after `new`: atomics of a platform can be built in a `const` only as 0, so the word counts from here |
+//! | `initial` | nobody after `new`: in a `const`, atomics of a platform are 0, so the word counts from here |
 //! | `Node::info` | the waiter, before it joins: how many permits it wants; the holder of the wait lock: 0, they are granted |
 //!
 //! # States
@@ -102,7 +102,7 @@ use super::cancel::CancelToken;
 use super::wait_list::{Batch, End, Limit, Waiter};
 use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
-use crate::platform::{Atomic, ConstPlatform, Deadline, FutexPlatform, Platform, Spin, Zero};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Platform, Spin};
 use crate::raw::RawFork;
 use crate::stat::{self, Event};
 use states::Step;
@@ -160,7 +160,7 @@ impl Fixed {
     }
 }
 
-impl<P: ConstPlatform> Semaphore<P> {
+impl<P: Platform> Semaphore<P> {
     /// Returns a new semaphore with this many permits.
     ///
     /// # Panics
@@ -168,7 +168,7 @@ impl<P: ConstPlatform> Semaphore<P> {
     /// If that is more than [`MAX_PERMITS`].
     pub const fn new(permits: u32) -> Self {
         Semaphore {
-            word: Zero::ZERO,
+            word: Atomic::ZERO,
             waiters: Links::INIT,
             initial: Fixed::new(permits),
         }
@@ -176,19 +176,6 @@ impl<P: ConstPlatform> Semaphore<P> {
 }
 
 impl<P: FutexPlatform> Semaphore<P> {
-    /// As `new`, for platforms whose atomics cannot be built in a `const`.
-    ///
-    /// # Panics
-    ///
-    /// If that is more than [`MAX_PERMITS`].
-    pub fn create(permits: u32) -> Self {
-        Semaphore {
-            word: P::U32::new(0),
-            waiters: Links::default(),
-            initial: Fixed::new(permits),
-        }
-    }
-
     /// Takes one permit, waiting for as long as it takes.
     #[inline]
     pub fn acquire(&self) {

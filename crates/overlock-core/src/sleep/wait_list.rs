@@ -35,9 +35,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::diagram::diagram;
 use crate::links::{Links, backoff_sleep};
 use crate::node::{Node, NodeGuard, NodeId};
-use crate::platform::{
-    Atomic, ConstPlatform, Deadline, FutexPlatform, Instant, Kick, Platform, Spin, WakeClass, Zero,
-};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Instant, Kick, Platform, Spin, WakeClass};
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
 
@@ -78,28 +76,16 @@ pub struct WaitList<P: Platform> {
     wait_lock: P::U8,
 }
 
-impl<P: ConstPlatform> WaitList<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub const INIT: Self = WaitList {
-        links: Links::INIT,
-        wait_lock: Zero::ZERO,
-    };
-}
-
 /// The list of a [`WaitList`], with the wait lock held.
 #[derive(Debug)]
 pub struct Waiters<'a, P: Platform>(&'a WaitList<P>);
 
-impl<P: Platform> Default for WaitList<P> {
-    fn default() -> Self {
-        WaitList {
-            links: Links::default(),
-            wait_lock: P::U8::new(FREE),
-        }
-    }
-}
-
 impl<P: Platform> WaitList<P> {
+    pub const INIT: Self = WaitList {
+        links: Links::INIT,
+        wait_lock: Atomic::ZERO,
+    };
+
     /// Acquires the wait lock. Backs off by sleeping when its holder has lost its CPU.
     pub fn lock(&self) -> Waiters<'_, P> {
         // free -> held. QA: acquire, pairs with QR.
@@ -160,7 +146,7 @@ pub struct Batch<P: Platform>(Links<P>);
 
 impl<P: Platform> Default for Batch<P> {
     fn default() -> Self {
-        Batch(Links::default())
+        Batch(Links::INIT)
     }
 }
 

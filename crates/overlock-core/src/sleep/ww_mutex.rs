@@ -135,8 +135,8 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 pub use class::{Class, Rule};
 pub use context::{Context, Error, Held, acquire};
 
-use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
-use crate::raw::{ConstLock, CreateError, RawLock};
+use crate::platform::{Atomic, Platform};
+use crate::raw::{ConstLock, RawLock};
 use crate::sleep::wait_list::{Limit, WaitList, Waiter};
 use crate::stat::{self, Event};
 use states::Step;
@@ -155,35 +155,22 @@ pub struct WwMutex<P: Platform> {
     class: Option<&'static Class<P>>,
 }
 
-impl<P: ConstPlatform> WwMutex<P> {
-    /// A new, unlocked lock for contexts of `class`.
-    pub const fn new(class: &'static Class<P>) -> Self {
-        WwMutex {
-            word: Zero::ZERO,
-            waiters: WaitList::INIT,
-            class: Some(class),
-        }
-    }
-}
-
 /// A lock of no class: for use without contexts.
-impl<P: ConstPlatform> ConstLock for WwMutex<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+impl<P: Platform> ConstLock for WwMutex<P> {
     const INIT: Self = WwMutex {
-        word: Zero::ZERO,
+        word: Atomic::ZERO,
         waiters: WaitList::INIT,
         class: None,
     };
 }
 
 impl<P: Platform> WwMutex<P> {
-    /// A new, unlocked lock: [`new`](Self::new) for platforms whose atomics cannot be built in a
-    /// `const`. Without a class, for use without contexts only.
-    pub fn with(class: Option<&'static Class<P>>) -> Self {
+    /// A new, unlocked lock for contexts of `class`.
+    pub const fn new(class: &'static Class<P>) -> Self {
         WwMutex {
-            word: P::U32::new(0),
-            waiters: WaitList::default(),
-            class,
+            word: Atomic::ZERO,
+            waiters: WaitList::INIT,
+            class: Some(class),
         }
     }
 
@@ -257,11 +244,6 @@ unsafe impl<P: Platform> RawLock for WwMutex<P> {
     type Token = ();
 
     const NAME: &'static str = "ww_mutex";
-
-    /// A lock of no class: for use without contexts.
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self::with(None))
-    }
 
     #[inline]
     fn lock(&self) {

@@ -49,7 +49,7 @@ pub fn lock_follows_the_wall_clock<L: RawTimedLock>() {
 ///
 /// If it does not.
 pub fn rwlock_follows_the_wall_clock<L: RawTimedRwLock>() {
-    let lock = L::create().unwrap();
+    let lock = L::INIT;
     let token = lock.write();
     follows_the_wall_clock(|deadline| lock.read_until(deadline).is_some());
     follows_the_wall_clock(|deadline| lock.write_until(deadline).is_some());

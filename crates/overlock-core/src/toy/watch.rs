@@ -16,7 +16,7 @@ use super::{Action, Box, Toy};
 use crate::diagram::Transition;
 use crate::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Pause,
-    Platform, Spin, WakeClass, Zero,
+    Platform, Spin, WakeClass,
 };
 use crate::tables::Tables;
 
@@ -116,11 +116,9 @@ impl<A> Watched<A> {
     }
 }
 
-impl<A: Zero> Zero for Watched<A> {
-    const ZERO: Self = Watched(A::ZERO);
-}
-
 impl<T: Copy + Eq, A: Atomic<T>> Atomic<T> for Watched<A> {
+    const ZERO: Self = Watched(A::ZERO);
+
     fn new(value: T) -> Self {
         Watched(A::new(value))
     }

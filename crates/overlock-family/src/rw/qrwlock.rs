@@ -82,8 +82,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::spin::{Queued, queued};
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts};
-use overlock_core::platform::{Atomic, ByteLanes, ConstPlatform, Pause, Platform, Spin, Zero};
-use overlock_core::raw::{ConstLock, CreateError, RawLock, RawRwLock};
+use overlock_core::platform::{Atomic, ByteLanes, Pause, Platform, Spin};
+use overlock_core::raw::{ConstLock, RawLock, RawRwLock};
 
 diagram! {
     "qrwlock" {
@@ -114,23 +114,23 @@ const WAITING: u32 = 1 << 8;
 const READER: u32 = 1 << 9;
 const FULL: u32 = 1 << 31;
 
-impl<P: ConstPlatform, L: RawLock + ConstLock> Qrwlock<P, L> {
+impl<P: Platform, L: RawLock + ConstLock> Qrwlock<P, L> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
         Qrwlock {
-            word: Zero::ZERO,
+            word: Atomic::ZERO,
             queue: L::INIT,
         }
     }
 }
 
-impl<P: ConstPlatform, L: RawLock + ConstLock> Default for Qrwlock<P, L> {
+impl<P: Platform, L: RawLock + ConstLock> Default for Qrwlock<P, L> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform, L: RawLock + ConstLock> ConstLock for Qrwlock<P, L> {
+impl<P: Platform, L: RawLock + ConstLock> ConstLock for Qrwlock<P, L> {
     const INIT: Self = Self::new();
 }
 
@@ -252,18 +252,11 @@ impl<P: Platform> HasDiagram for Qrwlock<P> {
 }
 
 // SAFETY: I1 and I2.
-unsafe impl<P: Platform, L: RawLock> RawRwLock for Qrwlock<P, L> {
+unsafe impl<P: Platform, L: RawLock + ConstLock> RawRwLock for Qrwlock<P, L> {
     type Read = ();
     type Write = ();
 
     const NAME: &'static str = "qrwlock";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Qrwlock {
-            word: P::U32::new(0),
-            queue: L::create()?,
-        })
-    }
 
     #[inline]
     fn read(&self) {

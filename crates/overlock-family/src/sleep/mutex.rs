@@ -157,10 +157,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub use policy::{Inside, NoSpin, Outside, Policy, WaiterSpin};
 
 use super::osq::Osq;
-use overlock_core::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero};
-use overlock_core::raw::{
-    ConstLock, CreateError, RawCancelLock, RawFairLock, RawLock, RawTimedLock,
-};
+use overlock_core::platform::{Atomic, Deadline, Platform};
+use overlock_core::raw::{ConstLock, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock_core::sleep::cancel::CancelToken;
 use overlock_core::sleep::wait_list::{Limit, WaitList};
 use states::Step;
@@ -180,30 +178,27 @@ pub type KernelMutexInside<P> = KernelMutex<P, Inside>;
 /// [`KernelMutex`] with the policy [`NoSpin`].
 pub type KernelMutexNone<P> = KernelMutex<P, NoSpin>;
 
-impl<P: ConstPlatform, Y: Policy> KernelMutex<P, Y> {
-    /// A new, unlocked mutex.
-    pub const fn new() -> Self {
-        KernelMutex {
-            owner: Zero::ZERO,
-            sleepers: WaitList::INIT,
-            spinners: Osq::new(),
-            policy: PhantomData,
-        }
-    }
-}
-
-impl<P: ConstPlatform, Y: Policy> Default for KernelMutex<P, Y> {
+impl<P: Platform, Y: Policy> Default for KernelMutex<P, Y> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform, Y: Policy> ConstLock for KernelMutex<P, Y> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new mutex, as intended
+impl<P: Platform, Y: Policy> ConstLock for KernelMutex<P, Y> {
     const INIT: Self = KernelMutex::new();
 }
 
 impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
+    /// A new, unlocked mutex.
+    pub const fn new() -> Self {
+        KernelMutex {
+            owner: Atomic::ZERO,
+            sleepers: WaitList::INIT,
+            spinners: Osq::new(),
+            policy: PhantomData,
+        }
+    }
+
     #[inline(always)]
     fn lock_fast(&self) -> bool {
         // (0; ) -> (me; ). MA: acquire, pairs with MU.
@@ -243,15 +238,6 @@ unsafe impl<P: Platform, Y: Policy> RawLock for KernelMutex<P, Y> {
     type Token = ();
 
     const NAME: &'static str = Y::NAME;
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(KernelMutex {
-            owner: P::U32::new(0),
-            sleepers: WaitList::default(),
-            spinners: Osq::create(),
-            policy: PhantomData,
-        })
-    }
 
     #[inline]
     fn lock(&self) {

@@ -105,7 +105,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::links::backoff_sleep;
 use overlock_core::node::{Node, NodeGuard, NodeId};
-use overlock_core::platform::{Atomic, ConstPlatform, Cpu, Pause, Platform, Spin, Zero};
+use overlock_core::platform::{Atomic, Cpu, Pause, Platform, Spin};
 
 diagram! {
     "osq" {
@@ -150,25 +150,16 @@ const OURS: u32 = 1;
 /// its CPU.
 const POLLS: u32 = 1000;
 
-impl<P: ConstPlatform> Osq<P> {
-    /// Returns an empty queue.
-    pub const fn new() -> Self {
-        Osq { tail: Zero::ZERO }
-    }
-}
-
-impl<P: ConstPlatform> Default for Osq<P> {
+impl<P: Platform> Default for Osq<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl<P: Platform> Osq<P> {
-    /// As `new`, for platforms whose atomics cannot be built in a `const`.
-    pub fn create() -> Self {
-        Osq {
-            tail: P::U16::new(0),
-        }
+    /// Returns an empty queue.
+    pub const fn new() -> Self {
+        Osq { tail: Atomic::ZERO }
     }
 
     /// Waits to become the head of the queue. Returns `None` where `limit` is used up first, `stop`

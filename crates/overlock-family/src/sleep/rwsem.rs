@@ -186,8 +186,8 @@ use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::osq::Osq;
-use overlock_core::platform::{Atomic, ConstPlatform, Deadline, Platform, Zero};
-use overlock_core::raw::{ConstLock, CreateError, RawDowngradeRwLock, RawRwLock, RawTimedRwLock};
+use overlock_core::platform::{Atomic, Deadline, Platform};
+use overlock_core::raw::{ConstLock, RawDowngradeRwLock, RawRwLock, RawTimedRwLock};
 use overlock_core::sleep::wait_list::{Limit, WaitList};
 use policy::{Policy, Timed};
 use states::Step;
@@ -220,31 +220,28 @@ pub type RwSemNone<P> = RwSem<P, policy::None>;
 /// [`RwSem`] that spins on readers for a number of polls.
 pub type RwSemCounted<P> = RwSem<P, policy::Counted>;
 
-impl<P: ConstPlatform, Y: Policy> RwSem<P, Y> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        RwSem {
-            count: Zero::ZERO,
-            owner: Zero::ZERO,
-            waiters: WaitList::INIT,
-            osq: Osq::new(),
-            policy: PhantomData,
-        }
-    }
-}
-
-impl<P: ConstPlatform, Y: Policy> Default for RwSem<P, Y> {
+impl<P: Platform, Y: Policy> Default for RwSem<P, Y> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform, Y: Policy> ConstLock for RwSem<P, Y> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+impl<P: Platform, Y: Policy> ConstLock for RwSem<P, Y> {
     const INIT: Self = Self::new();
 }
 
 impl<P: Platform, Y: Policy> RwSem<P, Y> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        RwSem {
+            count: Atomic::ZERO,
+            owner: Atomic::ZERO,
+            waiters: WaitList::INIT,
+            osq: Osq::new(),
+            policy: PhantomData,
+        }
+    }
+
     #[inline]
     fn read_within(&self, limit: &Limit<'_, P>) -> bool {
         // (w, n) -> (w, n + 1). RA: acquire, pairs with WU. An addition cannot fail, as an
@@ -294,16 +291,6 @@ unsafe impl<P: Platform, Y: Policy> RawRwLock for RwSem<P, Y> {
     type Write = ();
 
     const NAME: &'static str = Y::NAME;
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(RwSem {
-            count: P::U32::new(0),
-            owner: P::U32::new(0),
-            waiters: WaitList::default(),
-            osq: Osq::create(),
-            policy: PhantomData,
-        })
-    }
 
     #[inline]
     fn read(&self) {

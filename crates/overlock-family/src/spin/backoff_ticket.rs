@@ -69,8 +69,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::{Ticket, ticket};
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Atomic, ConstPlatform, Pause, Platform, Zero};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::platform::{Atomic, Pause, Platform};
+use overlock_core::raw::{ConstLock, RawLock};
 
 diagram! {
     "backoff_ticket" {
@@ -96,23 +96,25 @@ const ITERATION: u32 = 256;
 /// The increment after a pause that was too short: a seventh of an iteration.
 const INCREMENT: u32 = ITERATION / 7;
 
-impl<P: ConstPlatform, const MAX: u32> BackoffTicket<P, MAX> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        BackoffTicket {
-            ticket: Ticket::new(),
-            delay: Zero::ZERO,
-        }
-    }
-}
-
-impl<P: ConstPlatform, const MAX: u32> Default for BackoffTicket<P, MAX> {
+impl<P: Platform, const MAX: u32> Default for BackoffTicket<P, MAX> {
     fn default() -> Self {
         Self::new()
     }
 }
 
+impl<P: Platform, const MAX: u32> ConstLock for BackoffTicket<P, MAX> {
+    const INIT: Self = Self::new();
+}
+
 impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        BackoffTicket {
+            ticket: Ticket::new(),
+            delay: Atomic::ZERO,
+        }
+    }
+
     /// The longest delay, in the delay's unit.
     const LONGEST: u32 = {
         assert!(MAX >= 1 && MAX <= u32::MAX / ITERATION / 2);
@@ -183,13 +185,6 @@ unsafe impl<P: Platform, const MAX: u32> RawLock for BackoffTicket<P, MAX> {
     type Token = ();
 
     const NAME: &'static str = "backoff_ticket";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(BackoffTicket {
-            ticket: Ticket::create()?,
-            delay: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) {

@@ -113,7 +113,7 @@ use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::node::take_without_node;
 use overlock_core::platform::{Atomic, Spin};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{Create, CreateError, RawLock};
 use overlock_core::stat::{self, Event};
 use tickets::{QueueTicket, TicketId};
 
@@ -166,20 +166,18 @@ fn next_use(id: TicketId, uses: u32) -> u64 {
     u64::from(id.bits()) | u64::from(uses.wrapping_add(1)) << 32
 }
 
-impl<P: FamilyPlatform> FastQueue<P> {
-    /// A new, unlocked lock.
-    ///
-    /// # Errors
-    ///
-    /// If the platform's tickets are used up.
-    pub fn try_new() -> Result<Self, CreateError> {
+impl<P: FamilyPlatform> Create for FastQueue<P> {
+    /// Fails if the platform's tickets are used up.
+    fn create() -> Result<Self, CreateError> {
         let [latest, reserve] = take_two::<P>()?;
         Ok(FastQueue {
             latest: P::U64::new(first_word::<P>(latest)),
             reserve: P::U32::new(reserve.bits()),
         })
     }
+}
 
+impl<P: FamilyPlatform> FastQueue<P> {
     /// Destroys the lock, as dropping it does: the ticket that it names now and its reserve go back
     /// to the pool.
     ///
@@ -337,10 +335,6 @@ unsafe impl<P: FamilyPlatform> RawLock for FastQueue<P> {
     type Token = FastQueueToken;
 
     const NAME: &'static str = "fast_queue";
-
-    fn create() -> Result<Self, CreateError> {
-        Self::try_new()
-    }
 
     #[inline]
     fn lock(&self) -> FastQueueToken {

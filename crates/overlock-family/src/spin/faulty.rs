@@ -52,8 +52,8 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed as Unordered, Release};
 
-use overlock_core::platform::{Atomic, ConstPlatform, Kick, Platform, Spin, WakeClass, Zero};
-use overlock_core::raw::{ConstLock, CreateError, RawLock, RawRwLock};
+use overlock_core::platform::{Atomic, Kick, Platform, Spin, WakeClass};
+use overlock_core::raw::{ConstLock, RawLock, RawRwLock};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -230,24 +230,23 @@ pub struct Faulty<P: Platform, F: Flaw> {
     flaw: PhantomData<F>,
 }
 
-impl<P: ConstPlatform, F: Flaw> Faulty<P, F> {
+impl<P: Platform, F: Flaw> Faulty<P, F> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
         Faulty {
-            word: Zero::ZERO,
+            word: Atomic::ZERO,
             flaw: PhantomData,
         }
     }
 }
 
-impl<P: ConstPlatform, F: Flaw> Default for Faulty<P, F> {
+impl<P: Platform, F: Flaw> Default for Faulty<P, F> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform, F: Flaw> ConstLock for Faulty<P, F> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+impl<P: Platform, F: Flaw> ConstLock for Faulty<P, F> {
     const INIT: Self = Self::new();
 }
 
@@ -257,13 +256,6 @@ unsafe impl<P: Platform, F: Flaw> RawLock for Faulty<P, F> {
     type Token = ();
 
     const NAME: &'static str = F::NAME;
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Faulty {
-            word: P::U32::new(FREE),
-            flaw: PhantomData,
-        })
-    }
 
     fn lock(&self) {
         if !F::take::<P>(&self.word, HELD) {
@@ -299,25 +291,22 @@ pub struct FaultyRw<P: Platform> {
     word: P::U32,
 }
 
-impl<P: ConstPlatform> FaultyRw<P> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        FaultyRw { word: Zero::ZERO }
-    }
-}
-
-impl<P: ConstPlatform> Default for FaultyRw<P> {
+impl<P: Platform> Default for FaultyRw<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: ConstPlatform> ConstLock for FaultyRw<P> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new lock, as intended
+impl<P: Platform> ConstLock for FaultyRw<P> {
     const INIT: Self = Self::new();
 }
 
 impl<P: Platform> FaultyRw<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        FaultyRw { word: Atomic::ZERO }
+    }
+
     /// Adds `more`, a reader or a writer, unless `seen` shows a writer.
     fn enter(&self, seen: u32, more: u32) -> bool {
         // (r, 0) -> (r+1, 0), or (r, 1) for any r: the flaw. Acquire, pairs with the releases
@@ -352,12 +341,6 @@ unsafe impl<P: Platform> RawRwLock for FaultyRw<P> {
     type Write = ();
 
     const NAME: &'static str = "faulty_rw";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(FaultyRw {
-            word: P::U32::new(0),
-        })
-    }
 
     fn read(&self) {
         self.wait(READER);

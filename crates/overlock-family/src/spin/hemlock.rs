@@ -97,8 +97,8 @@ use grants::Grants;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::node::{CONTEXTS, NodeId, SlotGuard, take_without_node};
-use overlock_core::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::raw::{ConstLock, RawLock};
 use overlock_core::stat::{self, Event};
 
 diagram! {
@@ -146,20 +146,24 @@ pub const SPARE: u32 = u32::MAX;
 /// bits.
 pub const GRANTED: u32 = u32::MAX - 1;
 
-impl<P: ConstPlatform> Hemlock<P> {
+impl<P: Platform> Hemlock<P> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
         Hemlock {
-            tail: Zero::ZERO,
-            owner: Zero::ZERO,
+            tail: Atomic::ZERO,
+            owner: Atomic::ZERO,
         }
     }
 }
 
-impl<P: ConstPlatform> Default for Hemlock<P> {
+impl<P: Platform> Default for Hemlock<P> {
     fn default() -> Self {
         Self::new()
     }
+}
+
+impl<P: Platform> ConstLock for Hemlock<P> {
+    const INIT: Self = Self::new();
 }
 
 impl<P: FamilyPlatform> Context<P> {
@@ -301,13 +305,6 @@ unsafe impl<P: FamilyPlatform> RawLock for Hemlock<P> {
     type Token = HemlockToken<P>;
 
     const NAME: &'static str = "hemlock";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Hemlock {
-            tail: P::U32::new(0),
-            owner: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) -> HemlockToken<P> {

@@ -88,8 +88,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::node::{NodeGuard, NodeId, take_without_node};
-use overlock_core::platform::{Atomic, ConstPlatform, Platform, Spin, Zero};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::raw::{ConstLock, RawLock};
 use overlock_core::stat::{self, Event};
 
 diagram! {
@@ -131,23 +131,25 @@ pub const SPARE: u32 = 1;
 const OWNER: u32 = 0;
 const WAITING: u32 = 1;
 
-impl<P: ConstPlatform> Mcs<P> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        Mcs {
-            tail: Zero::ZERO,
-            spare_next: Zero::ZERO,
-        }
-    }
-}
-
-impl<P: ConstPlatform> Default for Mcs<P> {
+impl<P: Platform> Default for Mcs<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
+impl<P: Platform> ConstLock for Mcs<P> {
+    const INIT: Self = Self::new();
+}
+
 impl<P: Platform> Mcs<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Mcs {
+            tail: Atomic::ZERO,
+            spare_next: Atomic::ZERO,
+        }
+    }
+
     /// Links behind `before` and waits to become the owner.
     #[cold]
     fn wait(&self, before: u32, guard: &NodeGuard<P>) {
@@ -262,13 +264,6 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
     type Token = McsToken<P>;
 
     const NAME: &'static str = "mcs";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Mcs {
-            tail: P::U32::new(0),
-            spare_next: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) -> McsToken<P> {

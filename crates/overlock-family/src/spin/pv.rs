@@ -125,10 +125,8 @@ use super::{hybrid, pv_queued};
 use crate::tables::FamilyPlatform;
 use overlock_core::facts::{self, Bound, Facts, Slow, Waiting};
 use overlock_core::node::{Node, NodeId, take_without_node};
-use overlock_core::platform::{
-    Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, WakeClass, Zero,
-};
-use overlock_core::raw::{CreateError, RawFork, RawLock};
+use overlock_core::platform::{Atomic, ByteLanes, Lanes, Platform, Spin, WakeClass};
+use overlock_core::raw::{ConstLock, RawFork, RawLock};
 use overlock_core::sleep::wait_list::{count_wake, kick, stamp};
 use overlock_core::stat::{self, Event, Latency};
 
@@ -176,20 +174,24 @@ pub struct PvLock<P: Platform, F: Form> {
     form: PhantomData<F>,
 }
 
-impl<P: ConstPlatform, F: Form> PvLock<P, F> {
+impl<P: Platform, F: Form> PvLock<P, F> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
         PvLock {
-            word: Zero::ZERO,
+            word: Atomic::ZERO,
             form: PhantomData,
         }
     }
 }
 
-impl<P: ConstPlatform, F: Form> Default for PvLock<P, F> {
+impl<P: Platform, F: Form> Default for PvLock<P, F> {
     fn default() -> Self {
         Self::new()
     }
+}
+
+impl<P: Platform, F: Form> ConstLock for PvLock<P, F> {
+    const INIT: Self = Self::new();
 }
 
 // SAFETY: the locked byte goes from 0 to a value that is not 0 by exchange alone, and back only in
@@ -198,13 +200,6 @@ unsafe impl<P: FamilyPlatform, F: Form> RawLock for PvLock<P, F> {
     type Token = ();
 
     const NAME: &'static str = F::NAME;
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(PvLock {
-            word: P::U32::new(0),
-            form: PhantomData,
-        })
-    }
 
     #[inline]
     fn lock(&self) {

@@ -108,8 +108,8 @@ use crate::tables::FamilyPlatform;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Waiting};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{ConstPlatform, Platform, Spin, Zero};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::platform::{Atomic, Platform, Spin};
+use overlock_core::raw::{ConstLock, RawLock};
 use overlock_core::stat::{self, Event, Latency};
 
 diagram! {
@@ -156,30 +156,24 @@ pub type PvTicketSmall<P> = PvTicket<P, Small>;
 /// [`PvTicket`] as published, its flag in the tail: see [`TailFlag`] for its fault.
 pub type PvTicketTailFlag<P> = PvTicket<P, Large, TailFlag>;
 
-impl<P, W, F, const SPIN: u32> PvTicket<P, W, F, SPIN>
-where
-    P: ConstPlatform,
-    W: Width<Word<P>: Zero>,
-    F: SlowFlag,
-{
+impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN> {
     /// A new, unlocked lock.
     pub const fn new() -> Self {
         PvTicket {
-            word: Zero::ZERO,
+            word: Atomic::ZERO,
             _flag: PhantomData,
         }
     }
 }
 
-impl<P, W, F, const SPIN: u32> Default for PvTicket<P, W, F, SPIN>
-where
-    P: ConstPlatform,
-    W: Width<Word<P>: Zero>,
-    F: SlowFlag,
-{
+impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> Default for PvTicket<P, W, F, SPIN> {
     fn default() -> Self {
         Self::new()
     }
+}
+
+impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> ConstLock for PvTicket<P, W, F, SPIN> {
+    const INIT: Self = Self::new();
 }
 
 impl<P: FamilyPlatform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F, SPIN> {
@@ -337,13 +331,6 @@ unsafe impl<P: FamilyPlatform, W: Width, F: SlowFlag, const SPIN: u32> RawLock
         (_, false) => "pv_ticket_small",
         (_, true) => "pv_ticket_small_tail_flag",
     };
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(PvTicket {
-            word: W::create::<P>(),
-            _flag: PhantomData,
-        })
-    }
 
     #[inline]
     fn lock(&self) {

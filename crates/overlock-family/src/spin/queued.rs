@@ -94,8 +94,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{self, Bound, Facts, HasFacts, Slow};
 use overlock_core::node::{Node, NodeGuard, NodeId, take_without_node};
-use overlock_core::platform::{Atomic, ByteLanes, ConstPlatform, Lanes, Platform, Spin, Zero};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::platform::{Atomic, ByteLanes, Lanes, Platform, Spin};
+use overlock_core::raw::{ConstLock, RawLock};
 use overlock_core::stat::{self, Event};
 
 diagram! {
@@ -132,20 +132,22 @@ pub(super) const PENDING_BYTE: u32 = 0xff00;
 /// hold it up for ever.
 const PENDING_HANDOFF: Spin = Spin::Polls(512);
 
-impl<P: ConstPlatform> Queued<P> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        Queued { word: Zero::ZERO }
-    }
-}
-
-impl<P: ConstPlatform> Default for Queued<P> {
+impl<P: Platform> Default for Queued<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
+impl<P: Platform> ConstLock for Queued<P> {
+    const INIT: Self = Self::new();
+}
+
 impl<P: Platform> Queued<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Queued { word: Atomic::ZERO }
+    }
+
     #[cold]
     fn lock_slow(&self, mut seen: u32) {
         if seen == PENDING {
@@ -310,12 +312,6 @@ unsafe impl<P: Platform> RawLock for Queued<P> {
     type Token = ();
 
     const NAME: &'static str = "queued";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Queued {
-            word: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) {

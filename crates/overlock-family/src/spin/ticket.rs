@@ -65,8 +65,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts};
-use overlock_core::platform::{Atomic, ConstPlatform, Lanes, Platform, Spin, Zero};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::platform::{Atomic, Lanes, Platform, Spin};
+use overlock_core::raw::{ConstLock, RawLock};
 
 diagram! {
     "ticket" {
@@ -99,22 +99,24 @@ fn tail(tickets: u32) -> u16 {
     (tickets >> 16) as u16
 }
 
-impl<P: ConstPlatform> Ticket<P> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        Ticket {
-            tickets: Zero::ZERO,
-        }
-    }
-}
-
-impl<P: ConstPlatform> Default for Ticket<P> {
+impl<P: Platform> Default for Ticket<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
+impl<P: Platform> ConstLock for Ticket<P> {
+    const INIT: Self = Self::new();
+}
+
 impl<P: Platform> Ticket<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Ticket {
+            tickets: Atomic::ZERO,
+        }
+    }
+
     /// A free lock that serves `number` next.
     #[cfg(test)]
     pub(super) fn at_number(number: u16) -> Self {
@@ -223,12 +225,6 @@ unsafe impl<P: Platform> RawLock for Ticket<P> {
     type Token = ();
 
     const NAME: &'static str = "ticket";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Ticket {
-            tickets: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) {

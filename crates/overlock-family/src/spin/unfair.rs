@@ -43,8 +43,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Atomic, ConstPlatform, Deadline, Platform, Spin, Zero};
-use overlock_core::raw::{CreateError, RawLock, RawTimedLock};
+use overlock_core::platform::{Atomic, Deadline, Platform, Spin};
+use overlock_core::raw::{ConstLock, RawLock, RawTimedLock};
 
 diagram! {
     "unfair" {
@@ -65,20 +65,22 @@ pub struct Unfair<P: Platform> {
     word: P::U32,
 }
 
-impl<P: ConstPlatform> Unfair<P> {
-    /// A new, unlocked lock.
-    pub const fn new() -> Self {
-        Unfair { word: Zero::ZERO }
-    }
-}
-
-impl<P: ConstPlatform> Default for Unfair<P> {
+impl<P: Platform> Default for Unfair<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
+impl<P: Platform> ConstLock for Unfair<P> {
+    const INIT: Self = Self::new();
+}
+
 impl<P: Platform> Unfair<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        Unfair { word: Atomic::ZERO }
+    }
+
     #[inline]
     fn take(&self) -> bool {
         // 0 -> 1. UA: acquire, pairs with UU.
@@ -143,12 +145,6 @@ unsafe impl<P: Platform> RawLock for Unfair<P> {
     type Token = ();
 
     const NAME: &'static str = "unfair";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Unfair {
-            word: P::U32::new(0),
-        })
-    }
 
     #[inline]
     fn lock(&self) {

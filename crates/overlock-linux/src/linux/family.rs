@@ -10,7 +10,7 @@ const FAST_QUEUES: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 
 /// All zero bytes, as those of every lock.
 static STORAGE: Storage<Linux, THREADS, { THREADS.div_ceil(8) }, { 2 * FAST_QUEUES }> =
-    Storage::INIT;
+    Storage::new();
 
 impl FamilyPlatform for Linux {
     #[inline(always)]

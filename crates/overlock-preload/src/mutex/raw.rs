@@ -6,7 +6,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock::Linux;
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{Create, CreateError, RawLock};
 use overlock_core::{Platform, sleep};
 
 use super::Mutex;
@@ -63,15 +63,17 @@ impl Any {
     }
 }
 
+impl Create for Any {
+    fn create() -> Result<Self, CreateError> {
+        Ok(Any(Mutex::new(0)))
+    }
+}
+
 // SAFETY: acquisitions and releases are those of the mutex, whichever lock that is made of.
 unsafe impl RawLock for Any {
     type Token = c_int;
 
     const NAME: &'static str = "pthread_mutex";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Any(Mutex::new(0)))
-    }
 
     fn lock(&self) -> c_int {
         self.0.acquire_any(SITE.get())

@@ -74,7 +74,7 @@ fn waits<R: RawLock>() {
 }
 
 fn reads_and_writes<R: RawRwLock>() {
-    let lock = SharedLock::from_raw(R::create().expect("nothing is needed"), (0, 0));
+    let lock = SharedLock::<R, _>::new((0, 0));
     let together = AtomicU32::new(0);
     thread::scope(|scope| {
         for thread in 0..THREADS {

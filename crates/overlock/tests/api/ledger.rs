@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use overlock_core::Deadline;
 use overlock_core::raw::{
-    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
-    RawTimedLock, RawTimedRwLock, RawUpgradeRwLock,
+    ConstLock, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock, RawTimedLock,
+    RawTimedRwLock, RawUpgradeRwLock,
 };
 
 /// How an acquisition is held.
@@ -34,7 +34,6 @@ struct Book {
 pub struct Ledger(Mutex<Book>);
 
 impl ConstLock for Ledger {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     const INIT: Self = Ledger(Mutex::new(Book {
         last: 0,
         held: BTreeMap::new(),
@@ -98,10 +97,6 @@ unsafe impl RawLock for Ledger {
 
     const NAME: &'static str = "ledger";
 
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self::INIT)
-    }
-
     fn lock(&self) -> Token {
         self.take("lock", How::Locked)
     }
@@ -143,10 +138,6 @@ unsafe impl RawRwLock for Ledger {
     type Write = Token;
 
     const NAME: &'static str = "ledger";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self::INIT)
-    }
 
     fn read(&self) -> Token {
         self.take("read", How::Read)

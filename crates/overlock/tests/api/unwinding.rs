@@ -12,7 +12,7 @@ use overlock::lock::Lock;
 use overlock::rwlock::SharedLock;
 use overlock_core::Deadline;
 use overlock_core::raw::{
-    ConstLock, CreateError, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedRwLock,
+    ConstLock, RawDowngradeRwLock, RawFairLock, RawLock, RawRwLock, RawTimedRwLock,
     RawUpgradeRwLock,
 };
 
@@ -32,7 +32,6 @@ impl Drop for Token {
 struct Once(AtomicU32);
 
 impl ConstLock for Once {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
     const INIT: Self = Once(AtomicU32::new(0));
 }
 
@@ -41,10 +40,6 @@ unsafe impl RawLock for Once {
     type Token = Token;
 
     const NAME: &'static str = "once";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self::INIT)
-    }
 
     fn lock(&self) -> Token {
         assert_eq!(self.0.fetch_add(1, Relaxed), 0, "as a test");
@@ -85,10 +80,6 @@ unsafe impl<const UP: bool> RawRwLock for Upgrades<UP> {
     type Write = Token;
 
     const NAME: &'static str = "upgrades";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Upgrades)
-    }
 
     fn read(&self) -> Infallible {
         unreachable!()

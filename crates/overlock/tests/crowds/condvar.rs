@@ -14,7 +14,7 @@ use overlock::spin::{HybridShort, RawLock};
 use overlock_core::Instant;
 use overlock_core::Platform;
 use overlock_core::platform::Pause;
-use overlock_core::raw::CreateError;
+use overlock_core::raw::ConstLock;
 use overlock_core::sleep::Condvar;
 use overlock_core::sleep::cancel::CancelToken;
 
@@ -225,18 +225,19 @@ struct Counting {
     most: AtomicUsize,
 }
 
+impl ConstLock for Counting {
+    const INIT: Self = Counting {
+        lock: Overlock::new(),
+        now: AtomicUsize::new(0),
+        most: AtomicUsize::new(0),
+    };
+}
+
 // SAFETY: as `Overlock`.
 unsafe impl RawLock for Counting {
     type Token = ();
     const NAME: &'static str = "counting";
 
-    fn create() -> Result<Self, CreateError> {
-        Ok(Counting {
-            lock: Overlock::new(),
-            now: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
-        })
-    }
     fn lock(&self) {
         self.most
             .fetch_max(self.now.fetch_add(1, Relaxed) + 1, Relaxed);

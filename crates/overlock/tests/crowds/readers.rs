@@ -26,7 +26,7 @@ unsafe impl<L: RawRwLock> Sync for Pair<L> {}
 impl<L: RawRwLock> Pair<L> {
     pub fn new() -> Self {
         Pair {
-            lock: L::create().expect("the lock can be created"),
+            lock: L::INIT,
             numbers: UnsafeCell::new([0; 2]),
         }
     }

@@ -77,7 +77,7 @@ impl Model {
 }
 
 fn alone<L: RawRwLock>(extras: &RwExtras<L>, program: &[Op]) {
-    let lock = &L::create().expect("the lock can be created");
+    let lock = &L::INIT;
     let hands = Hands { lock, extras };
     let mut held: Vec<Token<L>> = Vec::new();
     for &op in program {
@@ -264,7 +264,7 @@ fn pay<L: RawRwLock>(
 }
 
 fn together<L: RawRwLock>(extras: fn() -> RwExtras<L>, programs: &[Vec<Section>]) {
-    let lock = Arc::new(L::create().expect("the lock can be created"));
+    let lock = Arc::new(L::INIT);
     let numbers = Arc::new(Numbers::new(L::NAME));
     let writes = Arc::new(AtomicU64::new(0));
     let shared = (lock.clone(), numbers.clone(), writes.clone());

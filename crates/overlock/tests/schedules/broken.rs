@@ -4,7 +4,7 @@
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::exclusive::excludes;
 use crate::extras::Extras;
@@ -13,14 +13,15 @@ use crate::extras::Extras;
 /// Miri has to.
 struct ReleasesNothing(AtomicBool);
 
+impl ConstLock for ReleasesNothing {
+    const INIT: Self = ReleasesNothing(AtomicBool::new(false));
+}
+
 // SAFETY: there is none: writes inside may be seen late.
 unsafe impl RawLock for ReleasesNothing {
     type Token = ();
     const NAME: &'static str = "releases_nothing";
 
-    fn create() -> Result<Self, CreateError> {
-        Ok(ReleasesNothing(AtomicBool::new(false)))
-    }
     fn lock(&self) {
         while self.try_lock().is_none() {
             hint::spin_loop();

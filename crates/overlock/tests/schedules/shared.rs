@@ -118,7 +118,7 @@ impl<L: RawRwLock> Shared<L> {
 
 fn shares<L: RawRwLock>(extras: fn() -> RwExtras<L>) {
     let shared = &Shared {
-        lock: L::create().expect("the lock can be created"),
+        lock: L::INIT,
         data: Guarded::new(),
     };
     on_threads(THREADS, |number| {

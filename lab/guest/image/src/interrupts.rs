@@ -76,7 +76,6 @@ pub struct InterruptGuard<G>(G, Off);
 
 // SAFETY: exclusion is that of the lock inside. Interrupts come back after its release only.
 unsafe impl<R: RawMutex> RawMutex for InterruptLock<R> {
-    #[allow(clippy::declare_interior_mutable_const)] // the trait asks for it
     const INIT: Self = InterruptLock(R::INIT);
 
     type Guard = InterruptGuard<R::Guard>;

@@ -27,10 +27,10 @@ pub struct Guest;
 /// Two tickets for each fast queue spinlock that lives at a time.
 const LOCK_TICKETS: usize = 128;
 
-static STORAGE: Storage<Guest, MAX_VCPUS> = Storage::INIT;
+static STORAGE: Storage<Guest, MAX_VCPUS> = Storage::new();
 
 static FAMILY: FamilyStorage<Guest, MAX_VCPUS, { MAX_VCPUS.div_ceil(8) }, LOCK_TICKETS> =
-    FamilyStorage::INIT;
+    FamilyStorage::new();
 
 impl FamilyPlatform for Guest {
     fn family_tables() -> FamilyTables<Guest> {

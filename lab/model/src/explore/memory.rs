@@ -158,7 +158,7 @@ pub struct Memory {
 /// An atomic, by its place in [`Memory`], and its value where nobody has stored yet.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// Its key: the same in each execution.
+    /// Its key, a small number.
     pub key: u32,
     /// Its first value.
     pub init: u64,

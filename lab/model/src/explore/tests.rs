@@ -12,6 +12,7 @@ use overlock_core::platform::{Atomic, Instant, Kick, Platform, Spin, WakeClass};
 use super::exec::{Rules, step};
 use super::search::{Done, Mode, search};
 use super::{Explorer, Word};
+use crate::arena::Placed;
 use crate::failure::Kind;
 use crate::world::{Data, World};
 
@@ -63,15 +64,15 @@ fn observed(
         RULES,
         100_000,
         move || {
-            let words = Arc::new([Word::new(0), Word::new(0)]);
+            let words = Placed::new([Word::ZERO, Word::ZERO]).share();
             let result = Arc::new(Mutex::new(0));
             let other = {
-                let (words, result) = (Arc::clone(&words), Arc::clone(&result));
-                Explorer::spawn(move || *result.lock().unwrap() = right(&words))
+                let result = Arc::clone(&result);
+                Explorer::spawn(move || *result.lock().unwrap() = right(words))
             };
-            let mine = left(&words);
+            let mine = left(words);
             Explorer::join(other);
-            let observed = observe(&words, mine, *result.lock().unwrap());
+            let observed = observe(words, mine, *result.lock().unwrap());
             results.lock().unwrap().insert(observed);
         },
     );
@@ -299,12 +300,9 @@ fn check(body: impl Fn() + 'static) -> Result<Done, Kind> {
 
 fn pair(run: fn(&[Word<u32>; 2], bool)) -> Result<Done, Kind> {
     check(move || {
-        let words = Arc::new([Word::new(0), Word::new(0)]);
-        let other = {
-            let words = Arc::clone(&words);
-            Explorer::spawn(move || run(&words, false))
-        };
-        run(&words, true);
+        let words = Placed::new([Word::ZERO, Word::ZERO]).share();
+        let other = Explorer::spawn(move || run(words, false));
+        run(words, true);
         Explorer::join(other);
     })
 }
@@ -370,7 +368,7 @@ fn a_halt_without_a_kick_is_a_deadlock_and_a_timer_or_a_kick_ends_it() {
 #[test]
 fn a_bounded_wait_may_give_up() {
     let done = check(|| {
-        let x = Word::new(0u32);
+        let x = Word::<u32>::ZERO;
         assert_eq!(
             Explorer::wait_until(&x, Relaxed, Spin::Polls(10), |x: u32| x == 1),
             Err(0)
@@ -381,19 +379,15 @@ fn a_bounded_wait_may_give_up() {
 
 #[test]
 fn unordered_accesses_to_data_are_a_race() {
-    type Setting = (super::Checked, Word<u32>);
     let run = |release: bool| {
         check(move || {
-            let shared: Arc<Setting> = Arc::new((super::Checked::new(), Word::new(0)));
-            let other = {
-                let shared = Arc::clone(&shared);
-                Explorer::spawn(move || {
-                    shared.0.write();
-                    shared.1.store(1, if release { Release } else { Relaxed });
-                })
-            };
-            let _ = Explorer::wait_until(&shared.1, Acquire, Spin::Forever, |x: u32| x == 1);
-            shared.0.read();
+            let (data, flag) = Placed::new((super::Checked::new(), Word::<u32>::ZERO)).share();
+            let other = Explorer::spawn(move || {
+                data.write();
+                flag.store(1, if release { Release } else { Relaxed });
+            });
+            let _ = Explorer::wait_until(flag, Acquire, Spin::Forever, |x: u32| x == 1);
+            data.read();
             Explorer::join(other);
         })
     };
@@ -411,18 +405,15 @@ fn every_mode_finds_two_owners() {
         Mode::Pct { seed: 1, depth: 3 },
     ] {
         let result = search(mode, RULES, 10_000, || {
-            let words = Arc::new((Word::new(0u32), super::Checked::new()));
-            let enter = |words: &(Word<u32>, super::Checked)| {
-                let _ = Explorer::wait_until(&words.0, Acquire, Spin::Forever, |x: u32| x == 0);
-                words.0.store(1, Relaxed);
-                words.1.write();
-                words.0.store(0, Release);
+            let (word, data) = Placed::new((Word::<u32>::ZERO, super::Checked::new())).share();
+            let enter = || {
+                let _ = Explorer::wait_until(word, Acquire, Spin::Forever, |x: u32| x == 0);
+                word.store(1, Relaxed);
+                data.write();
+                word.store(0, Release);
             };
-            let other = {
-                let words = Arc::clone(&words);
-                Explorer::spawn(move || enter(&words))
-            };
-            enter(&words);
+            let other = Explorer::spawn(enter);
+            enter();
             Explorer::join(other);
         });
         let failure = result.unwrap_err();
@@ -445,16 +436,13 @@ fn pct_changes_priorities_at_every_depth_of_an_execution() {
         ..RULES
     };
     let result = search(Mode::Pct { seed: 1, depth: 2 }, rules, 1000, || {
-        let counter = Arc::new(Word::new(0u32));
-        let count = |counter: &Word<u32>| {
+        let counter = Placed::new(Word::<u32>::ZERO).share();
+        let count = || {
             let seen = counter.load(Relaxed);
             counter.store(seen + 1, Relaxed);
         };
-        let other = {
-            let counter = Arc::clone(&counter);
-            Explorer::spawn(move || (0..8).for_each(|_| count(&counter)))
-        };
-        (0..8).for_each(|_| count(&counter));
+        let other = Explorer::spawn(move || (0..8).for_each(|_| count()));
+        (0..8).for_each(|_| count());
         Explorer::join(other);
         assert_eq!(counter.load(Relaxed), 16);
     });
@@ -466,9 +454,8 @@ fn a_signal_comes_at_any_step_or_never() {
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     let results = Arc::clone(&seen);
     let done = check(move || {
-        let x = Arc::new(Word::new(0u32));
-        let y = Arc::clone(&x);
-        step::signal(Box::new(move || y.store(1, Relaxed)));
+        let x = Placed::new(Word::<u32>::ZERO).share();
+        step::signal(Box::new(|| x.store(1, Relaxed)));
         let before = x.load(Relaxed);
         let after = x.load(Relaxed);
         step::unsignal();

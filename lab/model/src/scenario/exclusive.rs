@@ -193,9 +193,9 @@ fn play<W: World, L: RawLock<Token: 'static>>(
         second: create(),
         guarded_by_first: W::Data::new(),
         guarded_by_second: W::Data::new(),
-        cancel: CancelToken::create(),
-        ended: W::U32::new(0),
-        nobody: W::U32::new(0),
+        cancel: CancelToken::new(),
+        ended: W::U32::ZERO,
+        nobody: W::U32::ZERO,
     });
     let run = move |shared: &'static Shared<W, L>, acts: &[Act]| {
         acts.iter().for_each(|&act| shared.perform(abilities, act));

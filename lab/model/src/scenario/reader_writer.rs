@@ -196,13 +196,13 @@ fn play<W: World, L: RawRwLock>(abilities: Abilities<W, L>, threads: Threads) {
 impl<W: World, L: RawRwLock> Shared<W, L> {
     fn new(threads: Threads) -> Self {
         Shared {
-            lock: L::create().expect("room for a lock"),
+            lock: L::INIT,
             guarded: W::Data::new(),
             other: threads
                 .iter()
                 .any(|acts| acts.contains(&ReadOther))
-                .then(|| L::create().expect("room for a lock")),
-            nobody: W::U32::new(0),
+                .then_some(L::INIT),
+            nobody: W::U32::ZERO,
         }
     }
 

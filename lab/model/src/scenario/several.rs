@@ -17,11 +17,11 @@ struct Locks<W: World> {
 
 impl<W: World> Locks<W> {
     fn new(rule: Rule) -> Self {
-        let class = Placed::new(Class::create(rule));
+        let class = Placed::new(Class::with_rule(rule));
         let of_class = class.share();
         Locks {
             class,
-            locks: std::array::from_fn(|_| WwMutex::with(Some(of_class))),
+            locks: std::array::from_fn(|_| WwMutex::new(of_class)),
             guarded: std::array::from_fn(|_| W::Data::new()),
         }
     }

@@ -13,6 +13,8 @@ pub struct Word<A>(A);
 macro_rules! words {
     ($($atomic:ty: $int:ty),*) => {$(
         impl Atomic<$int> for Word<$atomic> {
+            const ZERO: Self = Word(<$atomic>::new(0));
+
             fn new(value: $int) -> Self {
                 Word(<$atomic>::new(value))
             }

@@ -57,9 +57,9 @@ impl<P: FutexPlatform> Bucket<P> {
     pub fn new() -> Self {
         Bucket {
             guard: Word::new(),
-            head: P::U32::new(0),
-            tail: P::U32::new(0),
-            fair_at: P::Usize::new(0),
+            head: Atomic::ZERO,
+            tail: Atomic::ZERO,
+            fair_at: Atomic::ZERO,
             seed: P::U32::new(1),
         }
     }

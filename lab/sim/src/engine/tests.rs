@@ -16,7 +16,7 @@ use crate::host::{Host, Scheduler};
 use crate::machine::{Costs, Level, Links, Machine};
 use crate::word::U32;
 
-use overlock_core::platform::Zero;
+use overlock_core::platform::Atomic;
 
 /// One socket. A line that another core has changed arrives after 60 ns: 20 for the request, 15 for
 /// the snoop, 25 for the data.

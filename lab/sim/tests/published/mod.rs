@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, ByteLanes, Lanes, Zero};
+use overlock_core::platform::{Atomic, ByteLanes, Lanes};
 use overlock_core::raw::RawLock;
 use overlock_core::{Platform, Spin};
 use overlock_family::spin::Ticket;

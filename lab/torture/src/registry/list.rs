@@ -51,7 +51,7 @@ fn reader_writer() -> Vec<Entry> {
                 const FACTS: Facts = <overlock::rw::$lock as HasFacts>::FACTS;
                 entry(stringify!($name), FACTS, |_| {
                     let extras = SharedExtras::<overlock::rw::$lock>::$can();
-                    Ok(Box::new(Shared::new(extras, &FACTS)?))
+                    Ok(Box::new(Shared::new(extras, &FACTS)))
                 })
             }),*]
         };
@@ -71,7 +71,7 @@ fn rt_mutex() -> Entry {
 #[rustfmt::skip]
 fn others() -> Vec<Entry> {
     vec![
-        entry(Permits::NAME, Permits::FACTS, |_| Ok(Box::new(Shared::new(Permits::extras(), &Permits::FACTS)?))),
+        entry(Permits::NAME, Permits::FACTS, |_| Ok(Box::new(Shared::new(Permits::extras(), &Permits::FACTS)))),
         sleeper("condvar", Bound::None, "a bounded queue over overlock", |_| Ok(Box::new(Queue::<Overlock<Linux>>::new()?))),
         sleeper("condvar_kernel_mutex", Bound::None, "a bounded queue over kernel_mutex", |_| Ok(Box::new(Queue::<overlock::sleep::KernelMutex>::new()?))),
         sleeper("once", Bound::None, "initialisation, with panics", |_| Ok(Box::new(Cells::new()))),
@@ -179,7 +179,7 @@ pub fn flaws() -> Vec<(&'static str, Entry)> {
                 "a writer does not check for readers",
                 |_| {
                     let extras = SharedExtras::<FaultyRw<Linux>>::basic();
-                    Ok(Box::new(Shared::new(extras, &Facts::SLEEPING)?))
+                    Ok(Box::new(Shared::new(extras, &Facts::SLEEPING)))
                 },
             )),
         ),

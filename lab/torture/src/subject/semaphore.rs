@@ -3,7 +3,7 @@
 use overlock::{CancelToken, Linux};
 use overlock_core::Deadline;
 use overlock_core::facts::{Bound, Facts, HasFacts};
-use overlock_core::raw::{CreateError, RawRwLock, RawTimedRwLock};
+use overlock_core::raw::{ConstLock, RawRwLock, RawTimedRwLock};
 use overlock_core::sleep::semaphore::Semaphore;
 
 use super::shared::{Cancellable, SharedExtras, Timed};
@@ -47,16 +47,16 @@ impl HasFacts for Permits {
     };
 }
 
+impl ConstLock for Permits {
+    const INIT: Self = Permits(Semaphore::new(PERMITS));
+}
+
 // SAFETY: there are as many permits as a writer holds, so it holds them alone.
 unsafe impl RawRwLock for Permits {
     type Read = ();
     type Write = ();
 
     const NAME: &'static str = "semaphore";
-
-    fn create() -> Result<Self, CreateError> {
-        Ok(Permits(Semaphore::new(PERMITS)))
-    }
 
     fn read(&self) {
         self.0.acquire();

@@ -6,7 +6,7 @@ mod upgrade;
 use std::fmt::{self, Debug};
 
 use overlock_core::facts::Facts;
-use overlock_core::raw::{CreateError, RawRwLock};
+use overlock_core::raw::RawRwLock;
 
 use super::Subject;
 use super::short_lived::{LOCK as SHORT_LIVED, ManyReaders, ShortLived};
@@ -41,23 +41,17 @@ type Inner<'a> = &'a dyn Fn();
 
 impl<L: RawRwLock> Shared<L> {
     /// New locks that can do what the extras say, and promise what their row says.
-    ///
-    /// # Errors
-    ///
-    /// If they cannot be created.
-    pub fn new(extras: SharedExtras<L>, facts: &Facts) -> Result<Self, CreateError> {
-        let seat = || {
-            Ok(Seat {
-                lock: L::create()?,
-                canary: Canary::default(),
-            })
-        };
-        Ok(Self {
-            seats: [seat()?, seat()?, seat()?, seat()?],
+    pub fn new(extras: SharedExtras<L>, facts: &Facts) -> Self {
+        let seats = std::array::from_fn(|_| Seat {
+            lock: L::INIT,
+            canary: Canary::default(),
+        });
+        Self {
+            seats,
             extras,
             in_handlers: facts.tried_in_handlers,
             short_lived: facts.freed_by_last_user.then(ShortLived::default),
-        })
+        }
     }
 
     fn most(&self) -> u64 {
@@ -309,7 +303,7 @@ mod tests {
     #[test]
     fn a_lock_that_looks_used_while_all_rest_is_noticed() {
         let nothing = |_| 0;
-        let subject = Shared::<RwSem>::new(SharedExtras::timed(), &RwSem::FACTS).unwrap();
+        let subject = Shared::<RwSem>::new(SharedExtras::timed(), &RwSem::FACTS);
         assert_eq!(subject.at_rest(&nothing), Ok(()));
         subject.seats[3].lock.read();
         let violation = subject.at_rest(&nothing).unwrap_err();
@@ -325,14 +319,14 @@ mod tests {
             freed_by_last_user: true,
             ..RwSem::FACTS
         };
-        let subject = Shared::<RwSem>::new(SharedExtras::timed(), &freed).unwrap();
+        let subject = Shared::<RwSem>::new(SharedExtras::timed(), &freed);
         assert_eq!(subject.visits(SHORT_LIVED), 0);
         assert!(subject.state(SHORT_LIVED).contains("frees it"));
     }
 
     #[test]
     fn a_handler_that_reads_beside_a_writer_says_so() {
-        let subject = Shared::<Permits>::new(Permits::extras(), &Permits::FACTS).unwrap();
+        let subject = Shared::<Permits>::new(Permits::extras(), &Permits::FACTS);
         let handled = Handled::default();
         subject.interrupt(0, &handled);
         assert_eq!((handled.taken.get(), handled.torn.get()), (1, 0));

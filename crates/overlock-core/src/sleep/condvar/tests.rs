@@ -10,6 +10,7 @@ mod requeue;
 
 use super::*;
 use crate::links::BACKOFF_SLEEP_NS;
+use crate::raw::ConstLock;
 use crate::sleep::Overlock;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
@@ -27,7 +28,7 @@ type Stage = &'static Scene;
 
 /// A condition variable whose waiters sleep at once.
 fn without_polls() -> Condvar<Toy> {
-    let condvar = Condvar::<Toy>::create();
+    let condvar = Condvar::<Toy>::new();
     condvar.skip.store(u8::MAX, Relaxed);
     condvar
 }
@@ -39,7 +40,7 @@ fn stage() -> Stage {
 fn stage_with(condvar: Condvar<Toy>) -> Stage {
     Box::leak(Box::new(Scene {
         condvar,
-        lock: Loud::default(),
+        lock: Loud::INIT,
         token: CancelToken::new(),
         back: Mutex::default(),
     }))
@@ -392,7 +393,7 @@ fn a_thread_without_a_node_wakes_spuriously() {
 #[test]
 fn it_works_with_a_lock_whose_token_is_a_node() {
     let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
-    let lock: &'static WithNode = Box::leak(Box::default());
+    let lock: &WithNode = Box::leak(Box::new(WithNode::INIT));
     let order = Arc::new(Mutex::new(Vec::new()));
     let parts = [1, 2, 3].map(|number| {
         let order = order.clone();
@@ -418,7 +419,7 @@ fn waiters_notified_together_may_have_different_locks() {
     let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
     let locks: &'static [Overlock<Toy>; 2] =
         Box::leak(Box::new([Overlock::new(), Overlock::new()]));
-    let other: &'static Loud = Box::leak(Box::default());
+    let other = Box::leak(Box::new(Loud::INIT));
     fn sleeper<L: RawLock<Token = ()>>(
         number: usize,
         condvar: &'static Condvar<Toy>,

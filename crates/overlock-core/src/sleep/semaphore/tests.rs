@@ -63,7 +63,7 @@ fn permits_are_taken_and_given_back() {
         semaphore.release();
         waiter.end();
     }
-    assert_eq!(Semaphore::<Toy>::create(3).available(), 3);
+    assert_eq!(Semaphore::<Toy>::new(3).available(), 3);
 }
 
 /// Fails where `serve` takes another waiter than the first, or a newcomer does not join at the end.
@@ -251,11 +251,11 @@ fn permits_beyond_the_most_are_lost() {
 #[test]
 #[should_panic(expected = "more permits than a semaphore holds")]
 fn a_semaphore_of_too_many_permits_cannot_be_made() {
-    Semaphore::<Toy>::create(MAX_PERMITS + 1);
+    Semaphore::<Toy>::new(MAX_PERMITS + 1);
 }
 
 fn watched() -> &'static Semaphore<Watch> {
-    let semaphore = Box::leak(Box::new(Semaphore::<Watch>::create(0)));
+    let semaphore = Box::leak(Box::new(Semaphore::<Watch>::new(0)));
     watch(semaphore);
     semaphore
 }

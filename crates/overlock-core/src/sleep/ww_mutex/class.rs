@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::platform::{Atomic, ConstPlatform, Platform, Zero};
+use crate::platform::{Atomic, Platform};
 
 /// The rule by which a class resolves conflicts; see the [module's page](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,13 @@ pub struct Class<P: Platform> {
     rule: Rule,
 }
 
-impl<P: ConstPlatform> Class<P> {
+impl<P: Platform> Default for Class<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> Class<P> {
     /// Returns a new class, with the rule wound-wait.
     pub const fn new() -> Self {
         Self::with_rule(Rule::WoundWait)
@@ -31,23 +37,7 @@ impl<P: ConstPlatform> Class<P> {
     /// Returns a new class with this rule.
     pub const fn with_rule(rule: Rule) -> Self {
         Class {
-            stamps: Zero::ZERO,
-            rule,
-        }
-    }
-}
-
-impl<P: ConstPlatform> Default for Class<P> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<P: Platform> Class<P> {
-    /// As [`with_rule`](Self::with_rule), for platforms whose atomics cannot be built in a `const`.
-    pub fn create(rule: Rule) -> Self {
-        Class {
-            stamps: P::Usize::new(0),
+            stamps: Atomic::ZERO,
             rule,
         }
     }

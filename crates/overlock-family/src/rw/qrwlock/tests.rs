@@ -175,7 +175,7 @@ fn a_reader_in_a_handler_waits_for_the_writer_that_holds_the_lock() {
 /// may come between.
 #[test]
 fn a_reader_between_load_and_exchange_keeps_the_writer_out() {
-    let lock: &'static Qrwlock<Watch> = Box::leak(Box::new(Qrwlock::create().unwrap()));
+    let lock: &'static Qrwlock<Watch> = Box::leak(Box::new(Qrwlock::new()));
     watch(&lock.word);
     lock.read();
     // The attempts of `write` and of `write_slow`, both in vain.
@@ -194,7 +194,7 @@ fn a_reader_between_load_and_exchange_keeps_the_writer_out() {
 /// I2. Fails where `try_read` ignores the result of its addition.
 #[test]
 fn an_attempt_to_read_fails_where_a_writer_is_quicker() {
-    let lock: &'static Qrwlock<Watch> = Box::leak(Box::new(Qrwlock::create().unwrap()));
+    let lock: &'static Qrwlock<Watch> = Box::leak(Box::new(Qrwlock::new()));
     watch(&lock.word);
     before(Access::Add, || lock.write());
     assert!(lock.try_read().is_none());
@@ -223,7 +223,7 @@ fn a_reader_between_load_and_exchange_happens_before_the_writer() {
     }
 
     let shared: &'static Shared = Box::leak(Box::new(Shared {
-        lock: Qrwlock::create().unwrap(),
+        lock: Qrwlock::new(),
         data: UnsafeCell::new(0),
         turn: AtomicU32::new(0),
     }));

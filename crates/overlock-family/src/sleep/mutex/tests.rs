@@ -75,9 +75,8 @@ fn twelve_bytes_and_one_word_on_the_fast_path() {
     assert!(lock.try_lock().is_some());
     ends_with(0, lock);
     assert_eq!((kicks(), halts()), (0, 0));
-    let lock = KernelMutex::<Toy>::create().unwrap();
+    let lock = KernelMutex::<Toy>::INIT;
     assert!(!lock.is_locked());
-    let lock: KernelMutex<Toy> = ConstLock::INIT;
     assert!(lock.lock_until(Toy::now()).is_some(), "tries once");
 }
 

@@ -77,7 +77,7 @@ fn waiting(thread: usize, queue: Queue) -> (Actor, Flags) {
 #[test]
 fn two_bytes() {
     assert_eq!(size_of::<Osq<Toy>>(), 2);
-    assert!(!Osq::<Toy>::create().is_locked());
+    assert!(!Osq::<Toy>::new().is_locked());
 }
 
 #[test]

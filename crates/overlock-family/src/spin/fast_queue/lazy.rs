@@ -16,8 +16,8 @@ use super::{FastQueue, FastQueueToken, first_word, take_two};
 use crate::tables::FamilyPlatform;
 use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Facts, HasFacts};
-use overlock_core::platform::{Atomic, ConstPlatform, Zero};
-use overlock_core::raw::{CreateError, RawLock};
+use overlock_core::platform::Atomic;
+use overlock_core::raw::{ConstLock, CreateError, RawLock};
 
 diagram! {
     "fast_queue_lazy" {
@@ -30,33 +30,35 @@ diagram! {
 
 /// A [`FastQueue`] with a `const` constructor, for statics and for `lock_api`.
 ///
-/// The price is a load before each acquisition. The failure that [`FastQueue::try_new`] returns
-/// becomes a panic: in the first `lock`, before anything has changed. Dropping the lock returns its
-/// tickets; a static is never dropped.
+/// The price is a load before each acquisition. The first `lock` panics if the platform's tickets
+/// are used up, before anything has changed. Dropping the lock returns its tickets; a static is
+/// never dropped.
 #[derive(Debug)]
 pub struct LazyFastQueue<P: FamilyPlatform> {
     queue: FastQueue<P>,
 }
 
-impl<P: FamilyPlatform + ConstPlatform> LazyFastQueue<P> {
-    /// A new, unlocked lock, without tickets yet.
-    pub const fn new() -> Self {
-        LazyFastQueue {
-            queue: FastQueue {
-                latest: Zero::ZERO,
-                reserve: Zero::ZERO,
-            },
-        }
-    }
-}
-
-impl<P: FamilyPlatform + ConstPlatform> Default for LazyFastQueue<P> {
+impl<P: FamilyPlatform> Default for LazyFastQueue<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
+impl<P: FamilyPlatform> ConstLock for LazyFastQueue<P> {
+    const INIT: Self = Self::new();
+}
+
 impl<P: FamilyPlatform> LazyFastQueue<P> {
+    /// A new, unlocked lock, without tickets yet.
+    pub const fn new() -> Self {
+        LazyFastQueue {
+            queue: FastQueue {
+                latest: Atomic::ZERO,
+                reserve: Atomic::ZERO,
+            },
+        }
+    }
+
     /// Returns the lock with its tickets, which it takes now if it has none.
     #[inline]
     fn ready(&self) -> Result<&FastQueue<P>, CreateError> {
@@ -116,17 +118,6 @@ unsafe impl<P: FamilyPlatform> RawLock for LazyFastQueue<P> {
     type Token = FastQueueToken;
 
     const NAME: &'static str = "fast_queue_lazy";
-
-    /// As [`new`](LazyFastQueue::new), also for platforms whose atomics cannot be built in a
-    /// `const`; never fails.
-    fn create() -> Result<Self, CreateError> {
-        Ok(LazyFastQueue {
-            queue: FastQueue {
-                latest: P::U64::new(0),
-                reserve: P::U32::new(0),
-            },
-        })
-    }
 
     /// # Panics
     ///

@@ -17,7 +17,7 @@ use crate::toy::LOCK_TICKETS;
 type Lock = &'static FastQueue<Toy>;
 
 fn leak() -> Lock {
-    Box::leak(Box::new(FastQueue::try_new().unwrap()))
+    Box::leak(Box::new(FastQueue::create().unwrap()))
 }
 
 fn unlock(lock: &FastQueue<Toy>, token: FastQueueToken) {
@@ -135,7 +135,7 @@ fn no_ticket_is_lost_or_held_twice_after_many_operations() {
 #[test]
 fn locks_come_and_go() {
     for round in 0..if cfg!(miri) { 10 } else { 100 } {
-        let locks = [(); LOCK_TICKETS / 2].map(|()| FastQueue::<Toy>::try_new().unwrap());
+        let locks = [(); LOCK_TICKETS / 2].map(|()| FastQueue::<Toy>::create().unwrap());
         // Used by different threads, so that the locks end with other tickets than they began with.
         for (index, lock) in locks.iter().enumerate() {
             as_thread((round + index) % SLOTS, || pass(lock));
@@ -149,13 +149,13 @@ fn locks_come_and_go() {
 #[test]
 fn creation_fails_where_the_tickets_are_used_up_and_leaves_nothing_behind() {
     let locks: Vec<_> = (0..LOCK_TICKETS / 2)
-        .map(|_| FastQueue::<Toy>::try_new().unwrap())
+        .map(|_| FastQueue::<Toy>::create().unwrap())
         .collect();
-    assert_eq!(FastQueue::<Toy>::try_new().unwrap_err(), CreateError);
+    assert_eq!(FastQueue::<Toy>::create().unwrap_err(), CreateError);
     let one_left = Toy::family_tables().tickets;
     drop(locks);
     let odd = one_left.take().unwrap();
-    let locks: Vec<_> = core::iter::from_fn(|| FastQueue::<Toy>::try_new().ok()).collect();
+    let locks: Vec<_> = core::iter::from_fn(|| FastQueue::<Toy>::create().ok()).collect();
     // One ticket was left for the last lock, and is still there.
     assert_eq!(
         (locks.len(), one_left.free().len()),
@@ -164,14 +164,14 @@ fn creation_fails_where_the_tickets_are_used_up_and_leaves_nothing_behind() {
     drop(locks);
     one_left.give(odd);
     // Threads need none: they lock while the pool is empty.
-    let locks: Vec<_> = core::iter::from_fn(|| FastQueue::<Toy>::try_new().ok()).collect();
+    let locks: Vec<_> = core::iter::from_fn(|| FastQueue::<Toy>::create().ok()).collect();
     (0..=SLOTS).for_each(|thread| as_thread(thread, || pass(&locks[0])));
     census(&locks.iter().collect::<Vec<_>>());
 }
 
 #[test]
 fn destroying_a_held_lock_is_reported_and_its_ticket_not_used_again() {
-    let lock = FastQueue::<Toy>::try_new().unwrap();
+    let lock = FastQueue::<Toy>::create().unwrap();
     let forgotten = lock.lock();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lock.destroy()));
     let checked = cfg!(any(debug_assertions, feature = "checked"));
@@ -310,7 +310,7 @@ fn a_snapshot_of_a_lock_that_is_handed_off_says_locked() {
 /// the lock.
 #[test]
 fn a_release_does_not_touch_the_lock() {
-    let lock = FastQueue::<Watch>::try_new().unwrap();
+    let lock = FastQueue::<Watch>::create().unwrap();
     let token = lock.lock();
     watch(&lock);
     freed();
@@ -323,7 +323,7 @@ fn a_release_does_not_touch_the_lock() {
 /// another lock.
 #[test]
 fn nothing_of_the_ticket_is_touched_after_its_release() {
-    let lock = FastQueue::<Watch>::try_new().unwrap();
+    let lock = FastQueue::<Watch>::create().unwrap();
     let token = lock.lock();
     watch(Watch::family_tables().tickets.get(token.0));
     watch::after(Access::Store, freed);
@@ -379,7 +379,7 @@ fn a_lazy_lock_takes_its_tickets_once() {
 
 #[test]
 fn a_lazy_lock_that_finds_no_tickets_fails_before_it_changes_anything() {
-    let locks: Vec<_> = core::iter::from_fn(|| FastQueue::<Toy>::try_new().ok()).collect();
+    let locks: Vec<_> = core::iter::from_fn(|| FastQueue::<Toy>::create().ok()).collect();
     let lock = LazyFastQueue::<Toy>::new();
     assert!(lock.try_lock().is_none());
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lock.lock()));

@@ -19,9 +19,7 @@
 use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::platform::CONTEXTS;
-use overlock_core::platform::{Atomic, Zero};
-use overlock_core::platform::{Atomics, ConstAtomics};
+use overlock_core::platform::{Atomic, Atomics, CONTEXTS};
 
 /// The cache line that a waiter of a fast queue spinlock polls.
 #[derive(Debug)]
@@ -36,24 +34,14 @@ pub(crate) struct QueueTicket<A: Atomics> {
 }
 
 impl<A: Atomics> QueueTicket<A> {
-    /// A ticket that nobody has used.
-    pub(crate) fn new() -> Self {
+    /// A ticket that nobody has used: all zero bytes.
+    const fn new() -> Self {
         QueueTicket {
-            wait: A::U32::new(0),
-            uses: A::U32::new(0),
-            below: A::U32::new(0),
+            wait: Atomic::ZERO,
+            uses: Atomic::ZERO,
+            below: Atomic::ZERO,
         }
     }
-}
-
-impl<A: ConstAtomics> QueueTicket<A> {
-    /// A ticket that nobody has used, for statics: all zero bytes.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new ticket, as intended
-    pub(crate) const INIT: Self = QueueTicket {
-        wait: Zero::ZERO,
-        uses: Zero::ZERO,
-        below: Zero::ZERO,
-    };
 }
 
 /// The name of a ticket: its index in the table + 1, so that 0 can say "none".
@@ -90,10 +78,10 @@ pub(crate) struct Contexts<A: Atomics> {
 }
 
 impl<A: Atomics> Contexts<A> {
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Contexts {
-            depth: A::U32::new(0),
-            spare: core::array::from_fn(|_| A::U32::new(0)),
+            depth: Atomic::ZERO,
+            spare: [const { Atomic::ZERO }; CONTEXTS],
         }
     }
 
@@ -101,14 +89,6 @@ impl<A: Atomics> Contexts<A> {
     pub(crate) fn is_in_use(&self) -> bool {
         self.depth.load(Relaxed) != 0
     }
-}
-
-impl<A: ConstAtomics> Contexts<A> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub(crate) const INIT: Self = Contexts {
-        depth: Zero::ZERO,
-        spare: [const { Zero::ZERO }; CONTEXTS],
-    };
 }
 
 /// All tickets of a platform: the first ones of its threads' contexts, then those for locks.
@@ -120,10 +100,10 @@ pub(crate) struct Tickets<A: Atomics, const SLOTS: usize, const FOR_LOCKS: usize
 }
 
 impl<A: Atomics, const SLOTS: usize, const FOR_LOCKS: usize> Tickets<A, SLOTS, FOR_LOCKS> {
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Tickets {
-            of_contexts: core::array::from_fn(|_| core::array::from_fn(|_| QueueTicket::new())),
-            for_locks: core::array::from_fn(|_| QueueTicket::new()),
+            of_contexts: [const { [const { QueueTicket::new() }; CONTEXTS] }; SLOTS],
+            for_locks: [const { QueueTicket::new() }; FOR_LOCKS],
         }
     }
 
@@ -139,14 +119,6 @@ impl<A: Atomics, const SLOTS: usize, const FOR_LOCKS: usize> Tickets<A, SLOTS, F
             )
         }
     }
-}
-
-impl<A: ConstAtomics, const SLOTS: usize, const FOR_LOCKS: usize> Tickets<A, SLOTS, FOR_LOCKS> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new table, as intended
-    pub(crate) const INIT: Self = Tickets {
-        of_contexts: [const { [const { QueueTicket::INIT }; CONTEXTS] }; SLOTS],
-        for_locks: [const { QueueTicket::INIT }; FOR_LOCKS],
-    };
 }
 
 /// Which tickets of a platform are nobody's: see the [module's page](self). A cache line of its
@@ -166,21 +138,12 @@ fn top(stack: u64) -> Option<TicketId> {
     TicketId::from_bits(stack as u32)
 }
 
-impl<A: ConstAtomics> TicketPool<A> {
-    /// A full pool, for statics: all zero bytes.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new pool, as intended
-    pub(crate) const INIT: Self = TicketPool {
-        stack: Zero::ZERO,
-        fresh: Zero::ZERO,
-    };
-}
-
 impl<A: Atomics> TicketPool<A> {
-    /// A full pool.
-    pub(crate) fn new() -> Self {
+    /// A full pool: all zero bytes.
+    pub(crate) const fn new() -> Self {
         TicketPool {
-            stack: A::U64::new(0),
-            fresh: A::U32::new(0),
+            stack: Atomic::ZERO,
+            fresh: Atomic::ZERO,
         }
     }
 }

@@ -1,8 +1,6 @@
 //! The grants of a thread: plain data. [`hemlock`](crate::spin::hemlock) says how they are used.
 
-use overlock_core::platform::CONTEXTS;
-use overlock_core::platform::{Atomic, Zero, clear};
-use overlock_core::platform::{Atomics, ConstAtomics};
+use overlock_core::platform::{Atomic, Atomics, CONTEXTS, clear};
 
 /// A grant for each context, so that a handler which interrupts a handoff has one of its own.
 #[derive(Debug)]
@@ -15,10 +13,10 @@ pub(crate) struct Grants<A: Atomics> {
 }
 
 impl<A: Atomics> Grants<A> {
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Grants {
-            context: A::U32::new(0),
-            grants: core::array::from_fn(|_| A::Usize::new(0)),
+            context: Atomic::ZERO,
+            grants: [const { Atomic::ZERO }; CONTEXTS],
         }
     }
 
@@ -27,12 +25,4 @@ impl<A: Atomics> Grants<A> {
         clear([&self.context].into_iter());
         clear(self.grants.iter());
     }
-}
-
-impl<A: ConstAtomics> Grants<A> {
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new one, as intended
-    pub(crate) const INIT: Self = Grants {
-        context: Zero::ZERO,
-        grants: [const { Zero::ZERO }; CONTEXTS],
-    };
 }

@@ -24,7 +24,7 @@ mod counters;
 
 /// A lock whose word is (`head`, `tail`).
 fn with<P: FamilyPlatform, W: Width, F: SlowFlag>(head: u32, tail: u32) -> &'static Lock<P, W, F> {
-    let lock: &_ = Box::leak(Box::new(Lock::<P, W, F>::create().unwrap()));
+    let lock: &_ = Box::leak(Box::new(Lock::<P, W, F>::new()));
     set(lock, head, tail);
     lock
 }

@@ -26,15 +26,14 @@ mod sealed {
 /// A word of either width is handled as a `u32` with the head in its low [`BITS`](Self::BITS) bits.
 pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
     /// The lock's word.
-    type Word<P: Platform>: Debug + Send + Sync + 'static;
+    type Word<P: Platform>: Atomic<Self::Int>;
+    /// The word's value.
+    type Int: Copy + Eq;
     /// Bits of a ticket.
     const BITS: u32;
     /// Numbers that may be out before a draw.
     const LIMIT: u32;
 
-    /// A word of zeros.
-    #[doc(hidden)]
-    fn create<P: Platform>() -> Self::Word<P>;
     #[doc(hidden)]
     fn load<P: Platform>(word: &Self::Word<P>, order: Ordering) -> u32;
     /// (h, t) -> (h, t+2), acquire; returns the word from before. `None` where this width checks
@@ -84,12 +83,8 @@ pub struct Large;
 macro_rules! word_operations {
     ($word:ident, $int:ty, $half:ty) => {
         type Word<P: Platform> = P::$word;
+        type Int = $int;
         const BITS: u32 = <$half>::BITS;
-
-        #[inline(always)]
-        fn create<P: Platform>() -> P::$word {
-            P::$word::new(0)
-        }
 
         #[inline(always)]
         fn load<P: Platform>(word: &P::$word, order: Ordering) -> u32 {

@@ -7,7 +7,6 @@
 mod protocol;
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, Platform, WakeClass};
@@ -15,6 +14,7 @@ use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, Platform, Wake
 use self::protocol::{Publication, word_has_changed};
 use self::sync::AtomicUsize;
 use super::check;
+use crate::arena::Placed;
 use crate::explore::exec::step;
 use crate::explore::{Explorer, Word};
 use crate::failure::Kind;
@@ -81,8 +81,8 @@ struct Vcpu {
 impl Vcpu {
     fn new() -> Self {
         Vcpu {
-            publication: Publication(AtomicUsize(Word::new(0))),
-            latch: Word::new(0),
+            publication: Publication(AtomicUsize(Word::ZERO)),
+            latch: Word::ZERO,
         }
     }
 
@@ -122,17 +122,14 @@ impl Vcpu {
 /// One vCPU waits, as `halt` says, for a word that another one changes before it kicks.
 fn waits(halt: impl Fn(&Vcpu, &Word<u32>) + Copy + 'static) -> Result<bool, Kind> {
     let done = check(move || {
-        let shared = Arc::new((Vcpu::new(), Word::new(0)));
-        let other = Arc::clone(&shared);
-        let kicker = Explorer::spawn(move || {
+        let (vcpu, word) = Placed::new((Vcpu::new(), Word::ZERO)).share();
+        let kicker = Explorer::spawn(|| {
             assert_eq!(step::me(), KICKS);
-            let (vcpu, word) = &*other;
             word.store(1, Relaxed);
             word_has_changed();
             vcpu.kick();
         });
         assert_eq!(step::me(), HALTS);
-        let (vcpu, word) = &*shared;
         while word.load(Relaxed) == 0 {
             halt(vcpu, word);
             Explorer::pause(Pause::Turns(1));
@@ -162,12 +159,8 @@ fn without_either_fence_a_kick_may_be_lost() {
 #[test]
 fn two_kicks_of_one_wake_two() {
     let done = check(|| {
-        let shared = Arc::new(([Vcpu::new(), Vcpu::new()], Word::new(0)));
-        let halts = [0, 1].map(|vcpu| {
-            let shared = Arc::clone(&shared);
-            Explorer::spawn(move || shared.0[vcpu].halt(&shared.1))
-        });
-        let (vcpus, word) = &*shared;
+        let (vcpus, word) = Placed::new(([Vcpu::new(), Vcpu::new()], Word::ZERO)).share();
+        let halts = [0, 1].map(|vcpu| Explorer::spawn(move || vcpus[vcpu].halt(word)));
         word.store(1, Relaxed);
         for _ in 0..2 {
             word_has_changed();

@@ -23,11 +23,11 @@ struct Meeting<W: World> {
 impl<W: World> Meeting<W> {
     fn new(threads: u32) -> Self {
         Meeting {
-            barrier: Barrier::create(threads),
+            barrier: Barrier::new(threads),
             data: std::array::from_fn(|_| W::Data::new()),
-            leaders: W::U32::new(0),
-            came: W::U32::new(0),
-            went: W::U32::new(0),
+            leaders: W::U32::ZERO,
+            came: W::U32::ZERO,
+            went: W::U32::ZERO,
         }
     }
 

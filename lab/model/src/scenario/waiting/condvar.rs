@@ -28,9 +28,9 @@ impl<W: World, L: RawLock> Store<W, L> {
         Store {
             lock: L::create().expect("room for a lock"),
             guarded: W::Data::new(),
-            goods: W::U32::new(0),
-            condvar: Placed::new(Condvar::create()),
-            cancel: CancelToken::create(),
+            goods: W::U32::ZERO,
+            condvar: Placed::new(Condvar::new()),
+            cancel: CancelToken::new(),
         }
     }
 

@@ -25,9 +25,9 @@ const POISONED: &str = "an earlier call of this Once has panicked";
 impl<W: World> Deed<W> {
     fn new() -> Self {
         Deed {
-            once: Once::create(),
+            once: Once::new(),
             result: W::Data::new(),
-            times: W::U32::new(0),
+            times: W::U32::ZERO,
         }
     }
 

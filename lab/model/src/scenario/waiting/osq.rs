@@ -23,10 +23,10 @@ struct Line<W: World> {
 impl<W: World> Line<W> {
     fn new() -> Self {
         Line {
-            queue: Osq::create(),
+            queue: Osq::new(),
             guarded: W::Data::new(),
-            stop: W::U32::new(0),
-            other: Osq::create(),
+            stop: W::U32::ZERO,
+            other: Osq::new(),
             guarded_there: W::Data::new(),
         }
     }

@@ -23,10 +23,10 @@ struct Permits<W: World> {
 impl<W: World> Permits<W> {
     fn new(permits: u32) -> Self {
         Permits {
-            semaphore: Semaphore::create(permits),
+            semaphore: Semaphore::new(permits),
             guarded: W::Data::new(),
-            inside: W::U32::new(0),
-            cancel: CancelToken::create(),
+            inside: W::U32::ZERO,
+            cancel: CancelToken::new(),
         }
     }
 

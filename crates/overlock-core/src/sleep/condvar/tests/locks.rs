@@ -4,21 +4,21 @@ use std::sync::atomic::AtomicU32;
 
 use super::super::*;
 use crate::node::NodeGuard;
-use crate::raw::CreateError;
+use crate::raw::ConstLock;
 use crate::toy::Toy;
 
 /// A lock that stops an actor after each release: test and test-and-set.
-#[derive(Default)]
 pub(super) struct Loud(AtomicU32);
+
+impl ConstLock for Loud {
+    const INIT: Self = Loud(AtomicU32::ZERO);
+}
 
 // SAFETY: only one thread's exchange finds 0, and only its unlock brings 0 back.
 unsafe impl RawLock for Loud {
     type Token = ();
     const NAME: &'static str = "loud";
 
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self::default())
-    }
     fn lock(&self) {
         while self.try_lock().is_none() {
             let _ = Toy::wait_until(&self.0, Relaxed, Spin::Forever, |owned: u32| owned == 0);
@@ -40,17 +40,17 @@ unsafe impl RawLock for Loud {
 }
 
 /// The same with a queue node as its token.
-#[derive(Default)]
 pub(super) struct WithNode(Loud);
+
+impl ConstLock for WithNode {
+    const INIT: Self = WithNode(Loud::INIT);
+}
 
 // SAFETY: as `Loud`.
 unsafe impl RawLock for WithNode {
     type Token = NodeGuard<Toy>;
     const NAME: &'static str = "with_node";
 
-    fn create() -> Result<Self, CreateError> {
-        Ok(Self::default())
-    }
     fn lock(&self) -> NodeGuard<Toy> {
         let token = NodeGuard::new().unwrap();
         self.0.lock();

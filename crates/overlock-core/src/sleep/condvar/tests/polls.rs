@@ -13,7 +13,7 @@ fn polling(scene: Stage, number: usize, limit: (Option<Deadline>, bool)) -> Acto
 /// Fails where `wake` ignores POLLING: it would make a system call for a thread that is awake.
 #[test]
 fn a_polling_waiter_is_woken_without_a_system_call() {
-    let scene = stage_with(Condvar::create());
+    let scene = stage_with(Condvar::new());
     let waiter = polling(scene, 1, (None, false));
     assert!(scene.condvar.notify_one());
     assert_eq!((kicks(), state(1)), (0, WOKEN));
@@ -24,7 +24,7 @@ fn a_polling_waiter_is_woken_without_a_system_call() {
 /// Fails where a lock that is held adopts a thread that is awake.
 #[test]
 fn a_polling_waiter_is_not_requeued() {
-    let scene = requeue::Adopting::with(Condvar::create());
+    let scene = requeue::Adopting::with(Condvar::new());
     let waiter = scene.waiter(1);
     waiter.to(Point::Wait);
     scene.lock.lock();
@@ -38,7 +38,7 @@ fn a_polling_waiter_is_not_requeued() {
 /// ("lost wake-up") Fails where `poll` ends without the change to WAITING: nobody would kick it.
 #[test]
 fn a_waiter_that_polled_in_vain_is_woken() {
-    let scene = stage_with(Condvar::create());
+    let scene = stage_with(Condvar::new());
     let waiter = polling(scene, 1, (None, false));
     waiter.sleep();
     assert_eq!(state(1), WAITING);
@@ -51,7 +51,7 @@ fn a_waiter_that_polled_in_vain_is_woken() {
 /// Fails where a poll goes on past the deadline.
 #[test]
 fn a_deadline_ends_a_poll() {
-    let scene = stage_with(Condvar::create());
+    let scene = stage_with(Condvar::new());
     let waiter = actor(1, || {
         scene.lock.lock();
         let deadline = Toy::now().plus_nanos(SPIN_NS / 4);
@@ -72,7 +72,7 @@ fn skipped(condvar: &Condvar<Toy>) -> usize {
 /// The back-off after polls in vain.
 #[test]
 fn polls_in_vain_become_rare() {
-    let condvar: Condvar<Toy> = Condvar::create();
+    let condvar: Condvar<Toy> = Condvar::new();
     let gaps = [(); 10].map(|()| skipped(&condvar));
     assert_eq!(gaps, [0, 1, 3, 7, 15, 31, 63, 127, 255, 255]);
 }
@@ -80,7 +80,7 @@ fn polls_in_vain_become_rare() {
 /// Fails where a notification does not see that its waiter polls.
 #[test]
 fn the_waiter_after_a_successful_poll_polls_too() {
-    let scene = stage_with(Condvar::create());
+    let scene = stage_with(Condvar::new());
     let condvar = &scene.condvar;
     let gaps = [(); 5].map(|()| skipped(condvar));
     assert_eq!(gaps, [0, 1, 3, 7, 15]);

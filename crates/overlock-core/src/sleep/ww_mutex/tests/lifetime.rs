@@ -6,7 +6,7 @@ use crate::toy::watch::{Access, Watch, after, freed, left, touches, watch};
 /// Without waiters the exchange is the last access.
 #[test]
 fn the_unlock_ends_with_its_exchange() {
-    let lock = Box::new(WwMutex::<Watch>::with(None));
+    let lock = Box::new(WwMutex::<Watch>::INIT);
     let held = lock.hold();
     watch(&*lock);
     after(Access::Exchange, freed);
@@ -17,7 +17,7 @@ fn the_unlock_ends_with_its_exchange() {
 /// The same where the last waiter has left meanwhile: `release_slow` releases the wait lock before.
 #[test]
 fn the_unlock_ends_with_its_exchange_where_a_waiter_has_left() {
-    let lock: &'static WwMutex<Watch> = Box::leak(Box::new(WwMutex::with(None)));
+    let lock: &'static WwMutex<Watch> = Box::leak(Box::new(WwMutex::INIT));
     let held = lock.hold();
     lock.word.fetch_or(WAITERS, Relaxed);
     watch(lock);
@@ -31,7 +31,7 @@ fn the_unlock_ends_with_its_exchange_where_a_waiter_has_left() {
 /// With waiters it is the release of the wait lock.
 #[test]
 fn the_unlock_ends_with_its_wait_lock() {
-    let lock: &'static WwMutex<Watch> = Box::leak(Box::new(WwMutex::with(None)));
+    let lock: &'static WwMutex<Watch> = Box::leak(Box::new(WwMutex::INIT));
     let held = lock.hold();
     let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
     waiter.prepare();

@@ -2,9 +2,7 @@
 
 use core::sync::atomic::Ordering::Release;
 
-use overlock_core::platform::CONTEXTS;
-use overlock_core::platform::{Atomic, Zero, clear};
-use overlock_core::platform::{Atomics, ConstAtomics};
+use overlock_core::platform::{Atomic, Atomics, CONTEXTS, clear};
 
 /// One line of the table: as many buckets as a slot has nodes.
 #[derive(Debug)]
@@ -19,31 +17,22 @@ pub(crate) struct Bucket<A: Atomics> {
 }
 
 impl<A: Atomics> Line<A> {
-    /// An empty line.
-    pub(crate) fn new() -> Self {
-        Line(core::array::from_fn(|_| Bucket {
-            lock: A::Usize::new(0),
-            node: A::U32::new(0),
-        }))
+    /// An empty line: all zero bytes, so a static table takes no space in the program's file.
+    pub(crate) const fn new() -> Self {
+        Line(
+            [const {
+                Bucket {
+                    lock: Atomic::ZERO,
+                    node: Atomic::ZERO,
+                }
+            }; CONTEXTS],
+        )
     }
 
     /// After fork() in the child: forgets sleepers, which exist only in the parent.
     pub(crate) fn forget(&self) {
         clear(self.0.iter().map(|bucket| &bucket.lock));
     }
-}
-
-impl<A: ConstAtomics> Line<A> {
-    /// An empty line, for statics: all zero bytes, so a table takes no space in the program's file.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new line, as intended
-    pub(crate) const INIT: Self = Line(
-        [const {
-            Bucket {
-                lock: Zero::ZERO,
-                node: Zero::ZERO,
-            }
-        }; CONTEXTS],
-    );
 }
 
 impl<A: Atomics> Bucket<A> {

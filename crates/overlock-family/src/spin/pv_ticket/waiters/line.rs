@@ -1,7 +1,6 @@
 //! The table's cache lines: plain data.
 
-use overlock_core::platform::{Atomic, Zero, clear};
-use overlock_core::platform::{Atomics, ConstAtomics};
+use overlock_core::platform::{Atomic, Atomics, clear};
 
 /// Cells in a line.
 pub(super) const CELLS: usize = 16;
@@ -14,25 +13,15 @@ pub(crate) struct WaiterLine<A: Atomics> {
 }
 
 impl<A: Atomics> WaiterLine<A> {
-    /// An empty line.
-    pub(crate) fn new() -> Self {
+    /// An empty line: all zero bytes.
+    pub(crate) const fn new() -> Self {
         WaiterLine {
-            cells: core::array::from_fn(|_| A::U32::new(0)),
+            cells: [const { Atomic::ZERO }; CELLS],
         }
     }
-}
 
-impl<A: Atomics> WaiterLine<A> {
     /// After fork() in the child: forgets waiters, which exist only in the parent.
     pub(crate) fn forget(&self) {
         clear(self.cells.iter());
     }
-}
-
-impl<A: ConstAtomics> WaiterLine<A> {
-    /// An empty line, for statics: all zero bytes.
-    #[allow(clippy::declare_interior_mutable_const)] // each use is a new line, as intended
-    pub(crate) const INIT: Self = WaiterLine {
-        cells: [const { Zero::ZERO }; CELLS],
-    };
 }
