@@ -17,7 +17,6 @@
 //! | [`fork`] | what a child of fork does about the threads that it does not have |
 //! | [`raw`] | the traits that all locks share |
 //! | [`facts`] | what a lock promises, one row a lock |
-//! | [`diagram`] | the locks' state diagrams as data |
 //! | [`stat`] | counters and latency histograms |
 #![no_std]
 #![deny(missing_docs)]
@@ -26,7 +25,6 @@
 #[cfg(any(test, feature = "toy"))]
 extern crate std;
 
-pub mod diagram;
 pub mod facts;
 pub mod fork;
 #[doc(hidden)]

@@ -124,7 +124,7 @@ pub use contexts::CONTEXTS;
 pub use lanes::{ByteLanes, Lanes};
 pub use time::{Deadline, Instant};
 
-use crate::diagram::Transition;
+use crate::stat::Event;
 use crate::tables::Tables;
 
 /// Polls between two clock reads while spinning towards a deadline: a clock read costs about as
@@ -268,11 +268,11 @@ pub trait Platform: Atomics {
         condition()
     }
 
-    /// Reports that the calling thread has made a transition of a lock's state diagram. For
-    /// checkers that count what they have executed. Empty elsewhere.
+    /// Reports that `event` has happened `times` times, whether or not the feature `stat` counts
+    /// it. For a simulator, which has counts of its own. Empty elsewhere.
     #[inline(always)]
-    fn transition(transition: Transition) {
-        let _ = transition;
+    fn event(event: Event, times: u64) {
+        let _ = (event, times);
     }
 
     /// Hashes an address to 32 bits, for the place of a lock's entry in a table. A platform whose

@@ -324,12 +324,13 @@ pub fn count<P: crate::Platform>(event: Event) {
 /// Counts `event` `times` times.
 #[inline(always)]
 pub fn count_many<P: crate::Platform>(event: Event, times: u64) {
+    P::event(event, times);
     #[cfg(feature = "stat")]
     if sharded::is_on() {
         sharded::count(P::slot(), event, times);
     }
     #[cfg(not(feature = "stat"))]
-    let _ = (P::slot, event, times);
+    let _ = P::slot;
 }
 
 /// Records one latency of `nanos` nanoseconds.

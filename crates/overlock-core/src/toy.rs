@@ -19,9 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread_local;
-use std::vec::Vec;
 
-use crate::diagram::{Diagram, Transition};
 use crate::platform::{
     self, Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Pause, Platform, Spin,
     WakeClass,
@@ -72,7 +70,8 @@ thread_local! {
     static WALL: Cell<i64> = const { Cell::new(0) };
     static KICKS: Cell<usize> = const { Cell::new(0) };
     static HALTS: Cell<usize> = const { Cell::new(0) };
-    static TRANSITIONS: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
+    static RESTARTS: Cell<usize> = const { Cell::new(0) };
+    static RESTARTS_FAIL: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Adds a step: the next time that a lock reaches `point`, after all earlier steps for it, `step`
@@ -115,9 +114,14 @@ pub fn halts() -> usize {
     HALTS.get()
 }
 
-/// Whether a transition of this diagram has been taken in this test.
-pub fn took(diagram: &Diagram, index: usize) -> bool {
-    TRANSITIONS.with_borrow(|transitions| transitions.contains(&(diagram.name, index)))
+/// How often a lock has restarted releases.
+pub fn restarts() -> usize {
+    RESTARTS.get()
+}
+
+/// From now on releases cannot be restarted.
+pub fn fail_restarts() {
+    RESTARTS_FAIL.set(true);
 }
 
 /// Steps that have not run; a test ends by asserting that there are none.
@@ -255,21 +259,17 @@ impl Platform for Toy {
         step(Point::Hash);
         platform::spread(address)
     }
-
-    fn transition(transition: Transition) {
-        let transition = (transition.diagram.name, transition.index);
-        TRANSITIONS.with_borrow_mut(|transitions| {
-            if !transitions.contains(&transition) {
-                transitions.push(transition);
-            }
-        });
-    }
 }
 
 impl FutexPlatform for Toy {
     fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
         step(Point::Kick);
         stage::requeued(from, to)
+    }
+
+    fn restart_releases() -> bool {
+        RESTARTS.set(RESTARTS.get() + 1);
+        !RESTARTS_FAIL.get()
     }
 
     fn yield_slice(_now: u64) -> bool {

@@ -72,54 +72,10 @@ macro_rules! rw_locks {
 
 #[cfg(test)]
 mod tests {
-    use overlock_core::diagram::HasDiagram;
     use overlock_core::toy::Toy;
     use overlock_core::toy::wall_clock::{
         lock_follows_the_wall_clock, rwlock_follows_the_wall_clock,
     };
-    use std::vec::Vec;
-
-    /// Transitions are identified by their texts.
-    fn check<L: HasDiagram>() {
-        let listed = |text| {
-            let transitions = L::DIAGRAMS.iter().flat_map(|diagram| diagram.transitions);
-            transitions.filter(|&transition| transition == text).count()
-        };
-        for text in L::UNREACHABLE {
-            assert_eq!(listed(text), 1, "{text}");
-        }
-        for diagram in L::DIAGRAMS {
-            let mut texts: Vec<_> = diagram.transitions.iter().collect();
-            texts.sort();
-            texts.dedup();
-            assert_eq!(texts.len(), diagram.transitions.len(), "{}", diagram.name);
-        }
-    }
-
-    macro_rules! spin {
-        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { $(check::<crate::spin::$lock<Toy>>();)* };
-    }
-
-    macro_rules! sleep {
-        ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { $(check::<crate::sleep::$lock<Toy>>();)* };
-    }
-
-    macro_rules! rw {
-        ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => { $(check::<crate::$module::$lock<Toy>>();)* };
-    }
-
-    #[test]
-    fn each_transition_is_listed_once_and_unreachable_ones_are_listed() {
-        crate::spin_locks!(spin);
-        crate::sleep_locks!(sleep);
-        crate::rw_locks!(rw);
-        check::<crate::sleep::Osq<Toy>>();
-        check::<overlock_core::sleep::Semaphore<Toy>>();
-        check::<overlock_core::sleep::Condvar<Toy>>();
-        check::<overlock_core::sleep::Once<Toy>>();
-        check::<overlock_core::sleep::Barrier<Toy>>();
-        check::<overlock_core::sleep::WwMutex<Toy>>();
-    }
 
     #[test]
     fn locks_follow_the_wall_clock() {

@@ -1,63 +1,66 @@
-//! Which transitions of the locks' state diagrams have been executed.
+//! How often each site of the locks' sources was reached: see [`sources`](crate::sources).
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::panic::Location;
 
-use overlock_core::diagram::{Diagram, Transition};
+use serde::Serialize;
 
-thread_local! {
-    static TAKEN: RefCell<Vec<(&'static Diagram, Vec<u64>)>> = const { RefCell::new(Vec::new()) };
+/// The outcome of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It was reached.
+    Reached,
+    /// A word was changed.
+    Done,
+    /// An exchange was refused.
+    Refused,
 }
 
-/// Counts a transition on this operating-system thread.
-pub fn took(transition: Transition) {
-    TAKEN.with_borrow_mut(|taken| {
-        let known = taken
-            .iter()
-            .position(|(diagram, _)| diagram.name == transition.diagram.name);
-        let at = known.unwrap_or_else(|| {
-            taken.push((
-                transition.diagram,
-                vec![0; transition.diagram.transitions.len()],
-            ));
-            taken.len() - 1
-        });
-        taken[at].1[transition.index] += 1;
+/// A place, and how often it was reached.
+type Times = (&'static Location<'static>, u64);
+
+thread_local! {
+    /// By the place's address. Several addresses may be the same place.
+    static COUNTS: RefCell<HashMap<(usize, Outcome), Times>> = RefCell::default();
+}
+
+/// Counts an access on this operating-system thread.
+pub(crate) fn count(place: &'static Location<'static>, outcome: Outcome) {
+    let address = std::ptr::from_ref(place).addr();
+    COUNTS.with_borrow_mut(|counts| {
+        counts.entry((address, outcome)).or_insert((place, 0)).1 += 1;
     });
 }
 
-/// How often each transition was taken, by diagram and index.
+/// How often each place was reached, with each outcome: by file, line and column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Coverage(BTreeMap<(&'static str, usize), u64>);
+pub struct Coverage(BTreeMap<(&'static str, u32, u32, Outcome), u64>);
 
 impl Coverage {
     /// Takes what was counted on this operating-system thread since the last call.
     pub fn take() -> Self {
-        let taken = TAKEN.take();
-        let counts = taken.into_iter().flat_map(|(diagram, counts)| {
-            (counts.into_iter().enumerate()).map(|(index, count)| ((diagram.name, index), count))
-        });
-        Coverage(counts.filter(|(_, count)| *count > 0).collect())
+        let mut all = Self::default();
+        for ((_, outcome), (place, times)) in COUNTS.take() {
+            let place = (place.file(), place.line(), place.column(), outcome);
+            *all.0.entry(place).or_default() += times;
+        }
+        all
     }
 
     /// Adds another one's counts.
     pub fn add(&mut self, other: &Self) {
-        for (transition, count) in &other.0 {
-            *self.0.entry(*transition).or_default() += count;
+        for (place, times) in &other.0 {
+            *self.0.entry(*place).or_default() += times;
         }
     }
 
-    /// How often a transition was taken.
-    pub fn count(&self, diagram: &str, index: usize) -> u64 {
-        let found = self
-            .0
-            .iter()
-            .find(|((name, at), _)| *name == diagram && *at == index);
-        found.map_or(0, |(_, count)| *count)
-    }
-
-    /// The diagrams that were entered.
-    pub fn diagrams(&self) -> impl Iterator<Item = &'static str> {
-        self.0.keys().map(|(name, _)| *name)
+    /// How often this place was reached with this outcome. `file` is the end of its path.
+    pub fn times(&self, file: &str, line: u32, column: u32, outcome: Outcome) -> u64 {
+        let here = self.0.iter().filter(|(place, _)| {
+            (place.1, place.2, place.3) == (line, column, outcome) && place.0.ends_with(file)
+        });
+        here.map(|(_, times)| times).sum()
     }
 }

@@ -27,7 +27,6 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use overlock_core::diagram::Transition;
 use overlock_core::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Pause,
     Platform, Spin, WakeClass,
@@ -36,7 +35,6 @@ use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
 
 use crate::arena::{self, Placed};
-use crate::coverage;
 use crate::pi::{self, Kernel, Sleepers};
 use crate::tables::Tables;
 use crate::world::{Data, World};
@@ -388,11 +386,6 @@ impl Platform for Explorer {
         let me = step::me();
         (me < step::rules().slots).then_some(me)
     }
-
-    fn transition(transition: Transition) {
-        coverage::took(transition);
-        heir::took(transition, step::me());
-    }
 }
 
 impl FutexPlatform for Explorer {
@@ -404,6 +397,7 @@ impl FutexPlatform for Explorer {
     #[track_caller]
     fn restart_releases() -> bool {
         step::restart_releases();
+        heir::restarted(step::me());
         true
     }
 

@@ -12,8 +12,8 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod shuttle;
+pub mod sources;
 pub mod tables;
-pub mod unit_tested;
 pub mod world;
 
 /// The names that [`lock`] expands to.

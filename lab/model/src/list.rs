@@ -1,8 +1,7 @@
-//! The locks that are checked, with their diagrams and scenarios.
+//! The locks that are checked, with their scenarios.
 
 use std::sync::OnceLock;
 
-use overlock_core::diagram::{Diagram, HasDiagram};
 use overlock_core::facts::HasFacts;
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::rw::{OverlockRw, PerCpuRwSem};
@@ -22,10 +21,6 @@ use crate::world::World;
 pub struct Lock {
     /// Its name in tables and options.
     pub name: &'static str,
-    /// Its state diagrams.
-    pub diagrams: &'static [&'static Diagram],
-    /// Transitions that it does not have, by their texts.
-    pub lacks: &'static [&'static str],
     /// The scenarios for it.
     pub scenarios: Vec<Scenario>,
     /// Whether it is broken on purpose, and by which checkers that must be found. Empty for the
@@ -64,7 +59,7 @@ pub(crate) fn added() -> &'static [Added] {
 /// A lock of mutual exclusion that is written once over [`Platform`](overlock_core::Platform), for
 /// [`list::add`](crate::list::add): its abilities (see
 /// [`spin_locks`](overlock_family::spin_locks)), and its type without the platform. Its scenarios
-/// are those of all locks with these abilities. It has no state diagram.
+/// are those of all locks with these abilities.
 #[macro_export]
 macro_rules! lock {
     ($can:ident, $($lock:ident)::+) => {
@@ -75,25 +70,10 @@ macro_rules! lock {
         }
     };
     (@ $world:ty, $can:ident, $($lock:ident)::+) => {
-        $crate::list::without_diagram(
+        $crate::list::exclusive(
             $crate::__private::Abilities::<$world, $($lock)::+<$world>>::$can(),
         )
     };
-}
-
-#[doc(hidden)]
-pub fn without_diagram<W: World, L: RawLock<Token: 'static> + HasFacts>(
-    abilities: Exclusive<W, L>,
-) -> Lock {
-    let mut scenarios = scenarios(abilities);
-    scenarios.retain(|scenario| L::FACTS.tried_in_handlers || !scenario.setting.signals);
-    Lock {
-        name: L::NAME,
-        diagrams: &[],
-        lacks: &[],
-        scenarios,
-        broken_for: &[],
-    }
 }
 
 const ALL: &[&str] = &["explore", "shuttle"];
@@ -165,7 +145,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
     overlock_family::sleep_locks!(sleeping);
     add!(sleep::RtMutex::<W>::NAME, {
         let scenarios = scenarios(Exclusive::<W, sleep::RtMutex<W>>::timed());
-        without_signals::<sleep::RtMutex<W>>(sleep::RtMutex::<W>::NAME, scenarios)
+        without_signals(sleep::RtMutex::<W>::NAME, scenarios)
     });
     overlock_family::rw_locks!(reader_writer);
     // Scenarios for one lock alone. `add_to!` leaves out the same locks as `add!`.
@@ -185,15 +165,12 @@ pub fn locks<W: World>() -> Vec<Lock> {
     add!(sleep::WwMutex::<W>::NAME, {
         let mut scenarios = scenarios(Exclusive::<W, sleep::WwMutex<W>>::basic());
         scenarios.extend(several::ww_mutex::<W>());
-        without_signals::<sleep::WwMutex<W>>(sleep::WwMutex::<W>::NAME, scenarios)
+        without_signals(sleep::WwMutex::<W>::NAME, scenarios)
     });
-    add!(
-        "semaphore",
-        named::<sleep::Semaphore<W>>("semaphore", waiting::semaphore::<W>())
-    );
+    add!("semaphore", named("semaphore", waiting::semaphore::<W>()));
     add!(
         "condvar",
-        named::<sleep::Condvar<W>>("condvar", {
+        named("condvar", {
             let with_mutex = waiting::condvar::<W, family::KernelMutex<W>>();
             let with_overlock = waiting::condvar::<W, sleep::Overlock<W>>();
             (with_mutex
@@ -207,15 +184,9 @@ pub fn locks<W: World>() -> Vec<Lock> {
             .collect()
         })
     );
-    add!(
-        "once",
-        named::<sleep::Once<W>>("once", waiting::once::<W>())
-    );
-    add!(
-        "barrier",
-        named::<sleep::Barrier<W>>("barrier", waiting::barrier::<W>())
-    );
-    add!("osq", named::<family::Osq<W>>("osq", waiting::osq::<W>()));
+    add!("once", named("once", waiting::once::<W>()));
+    add!("barrier", named("barrier", waiting::barrier::<W>()));
+    add!("osq", named("osq", waiting::osq::<W>()));
     add!(
         "faulty_no_exclusion",
         faulty(
@@ -258,38 +229,33 @@ fn adopted<W: World>() -> impl Iterator<Item = Scenario> {
         .map(|scenario| scenario.with("condvar"))
 }
 
-fn exclusive<W: World, L: RawLock<Token: 'static> + HasDiagram + HasFacts>(
+#[doc(hidden)]
+pub fn exclusive<W: World, L: RawLock<Token: 'static> + HasFacts>(
     abilities: Exclusive<W, L>,
 ) -> Lock {
     listed::<L>(L::NAME, scenarios(abilities))
 }
 
-fn shared<W: World, L: RawRwLock + HasDiagram + HasFacts>(abilities: Shared<W, L>) -> Lock {
+fn shared<W: World, L: RawRwLock + HasFacts>(abilities: Shared<W, L>) -> Lock {
     listed::<L>(L::NAME, reader_writer::scenarios(abilities))
 }
 
 /// A lock with a row, which says whether handlers may try it.
-fn listed<L: HasDiagram + HasFacts>(name: &'static str, scenarios: Vec<Scenario>) -> Lock {
+fn listed<L: HasFacts>(name: &'static str, scenarios: Vec<Scenario>) -> Lock {
     if L::FACTS.tried_in_handlers {
-        named::<L>(name, scenarios)
+        named(name, scenarios)
     } else {
-        without_signals::<L>(name, scenarios)
+        without_signals(name, scenarios)
     }
 }
 
-fn without_signals<L: HasDiagram>(name: &'static str, mut scenarios: Vec<Scenario>) -> Lock {
+fn without_signals(name: &'static str, mut scenarios: Vec<Scenario>) -> Lock {
     scenarios.retain(|scenario| !scenario.setting.signals);
-    named::<L>(name, scenarios)
+    named(name, scenarios)
 }
 
-fn named<L: HasDiagram>(name: &'static str, scenarios: Vec<Scenario>) -> Lock {
-    Lock {
-        name,
-        diagrams: L::DIAGRAMS,
-        lacks: L::UNREACHABLE,
-        scenarios,
-        broken_for: &[],
-    }
+fn named(name: &'static str, scenarios: Vec<Scenario>) -> Lock {
+    faulty(name, &[], scenarios)
 }
 
 fn faulty(
@@ -299,8 +265,6 @@ fn faulty(
 ) -> Lock {
     Lock {
         name,
-        diagrams: &[],
-        lacks: &[],
         scenarios,
         broken_for,
     }

@@ -12,10 +12,10 @@ use crate::run::{Effort, Engine, SEED, run};
 
 /// Check locks with model checkers: an explorer with weak memory and blocking waits, and shuttle
 ///
-/// Exits with 1 if a check fails, if a transition of a lock's state diagram was not executed, or if
-/// a faulty lock was not found out. Exits with 2 if there is nothing to check. All transitions must
-/// be executed only if all checkers run all scenarios of a lock (neither --engines nor --scenarios
-/// leaves one out) and no check has failed.
+/// Exits with 1 if a check fails, if the explorer has not reached an access, a wait or a kick in a
+/// lock's sources, or if a faulty lock was not found out. Exits with 2 if there is nothing to
+/// check. All must be reached only if all checkers run all scenarios of a lock (neither --engines
+/// nor --scenarios leaves one out) and no check has failed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only these locks (see --list).
@@ -30,9 +30,9 @@ pub struct Args {
     /// Show the locks and their scenarios.
     #[arg(long)]
     list: bool,
-    /// Show how often each transition was taken.
+    /// Show how often each site of the locks' sources was reached.
     #[arg(long)]
-    transitions: bool,
+    sites: bool,
     /// Go further: hours instead of minutes.
     #[arg(long)]
     long: bool,
@@ -142,19 +142,16 @@ pub fn check(args: &Args) -> Result<bool, String> {
         && failed.load(Ordering::Relaxed) == 0;
     let report = Report::new(effort, args.seed, outcomes, whole);
     print!("{}", report.text());
-    if args.transitions {
+    if args.sites {
         for row in &report.locks {
             println!("\n{}", row.lock);
-            for transition in &row.transitions {
-                let mark = match transition.unit_tested {
-                    _ if transition.lacking => "(not this lock's)".to_owned(),
+            for site in &row.sites {
+                let mark = match site.unit_tested {
+                    _ if site.lacking => "(not this lock's)".to_owned(),
                     Some(test) => format!("(in the unit test {test})"),
                     None => String::new(),
                 };
-                println!(
-                    "{:>14}  {}: {} {mark}",
-                    transition.times, transition.diagram, transition.transition
-                );
+                println!("{:>14}  {site} {mark}", site.times);
             }
         }
     }

@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
-use overlock_core::diagram::HasDiagram;
-use overlock_core::sleep::{Condvar, Overlock};
-use overlock_family::sleep::KernelMutex;
 use serde::Serialize;
 
-use crate::coverage::Coverage;
-use crate::explore::Explorer;
+use crate::coverage::{self, Coverage};
 use crate::list::Lock;
 use crate::run::{Effort, Engine, Outcome};
-use crate::unit_tested;
+use crate::sources::{ELSEWHERE, Elsewhere, SOURCES, Site, Source, UNIT_TESTED};
 
 /// A run's results.
 #[derive(Debug, Serialize)]
@@ -37,8 +33,8 @@ pub struct Row {
     pub lock: &'static str,
     /// The work of each checker.
     pub engines: BTreeMap<Engine, Sum>,
-    /// The transitions of its diagrams, and how often each was taken.
-    pub transitions: Vec<Taken>,
+    /// The sites of its sources, and how often the explorer has reached each.
+    pub sites: Vec<Reached>,
     /// The errors, for people. Empty where nothing is.
     pub wrong: Vec<String>,
     /// Whether it is broken on purpose.
@@ -59,31 +55,82 @@ pub struct Sum {
     pub complete_to: Option<u64>,
 }
 
-/// A transition.
+/// A site, with one of its outcomes.
 #[derive(Debug, Serialize)]
-pub struct Taken {
-    /// Its diagram.
-    pub diagram: &'static str,
-    /// How the diagram writes it.
-    pub transition: &'static str,
-    /// How often it was taken.
+pub struct Reached {
+    /// Its source, below the folder of the crates.
+    pub file: &'static str,
+    /// Its line.
+    pub line: u32,
+    /// The function that it is in.
+    pub function: &'static str,
+    /// The operation.
+    pub call: &'static str,
+    /// The outcome.
+    pub outcome: coverage::Outcome,
+    /// How often it was reached.
     pub times: u64,
-    /// Whether this form of the lock does not have it.
+    /// Whether this lock has no use for it.
     pub lacking: bool,
-    /// The unit test that takes it, where no checker can.
+    /// The unit test that reaches it, where no checker can.
     pub unit_tested: Option<&'static str>,
 }
 
-impl Taken {
-    /// Whether it has been taken: in this run, or in a unit test.
+impl Reached {
+    fn new(
+        lock: &str,
+        source: &Source,
+        site: &Site,
+        outcome: coverage::Outcome,
+        of: &Coverage,
+    ) -> Self {
+        let lacks = |it: &&Elsewhere| it.source == source.path && it.locks.contains(&lock);
+        let tested = UNIT_TESTED.iter().filter(|it| it.source == source.path);
+        Reached {
+            file: source.path,
+            line: site.line,
+            function: site.function,
+            call: site.call,
+            outcome,
+            times: of.times(source.path, site.line, site.column, outcome),
+            lacking: (ELSEWHERE.iter().filter(lacks))
+                .any(|it| it.sites.iter().any(|name| site.is_named(name))),
+            unit_tested: tested
+                .clone()
+                .find(|it| site.is_named(it.site))
+                .map(|it| it.test),
+        }
+    }
+
+    /// Whether it has been reached: in this run, or in a unit test.
     fn is_covered(&self) -> bool {
         self.times > 0 || self.unit_tested.is_some()
     }
 }
 
+/// For people.
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Reached {
+            file,
+            line,
+            function,
+            call,
+            outcome,
+            ..
+        } = self;
+        write!(f, "{file}:{line}, {function}: {call}")?;
+        match outcome {
+            coverage::Outcome::Reached => Ok(()),
+            coverage::Outcome::Done => f.write_str(" that succeeds"),
+            coverage::Outcome::Refused => f.write_str(" that fails"),
+        }
+    }
+}
+
 impl Report {
     /// Puts outcomes together. `whole`: all checkers have run all scenarios of these locks, so that
-    /// every transition must have been taken.
+    /// every site must have been reached.
     pub fn new(effort: Effort, seed: u64, outcomes: Vec<Outcome>, whole: bool) -> Self {
         let mut locks = Vec::new();
         let options = effort.options(seed);
@@ -113,7 +160,7 @@ impl Report {
     pub fn text(&self) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        table.set_header(["lock", "explore", "≤", "shuttle", "transitions", ""]);
+        table.set_header(["lock", "explore", "≤", "shuttle", "sites", ""]);
         for column in 1..5 {
             table
                 .column_mut(column)
@@ -210,26 +257,15 @@ impl Row {
                 wrong.push(format!("it is broken, and {engine} has not noticed"));
             }
         }
-        let transitions = transitions(lock, &coverage);
+        let sites = sites(lock.name, &coverage);
         if lock.broken_for.is_empty() {
-            for transition in &transitions {
-                if whole && !transition.is_covered() && !transition.lacking {
-                    wrong.push(format!(
-                        "no checker took the transition {}: {}",
-                        transition.diagram, transition.transition
-                    ));
+            for site in &sites {
+                if whole && !site.is_covered() && !site.lacking {
+                    wrong.push(format!("the explorer has not reached {site}"));
                 }
-                if transition.times > 0 && transition.lacking {
+                if site.times > 0 && site.lacking {
                     wrong.push(format!(
-                        "it does not have the transition {}: {}",
-                        transition.diagram, transition.transition
-                    ));
-                }
-            }
-            for name in coverage.diagrams() {
-                if !lock.diagrams.iter().any(|diagram| diagram.name == name) && !is_helper(name) {
-                    wrong.push(format!(
-                        "it took a transition of {name}, which it does not list"
+                        "it has reached {site}, and the list says that it cannot"
                     ));
                 }
             }
@@ -238,7 +274,7 @@ impl Row {
         Row {
             lock: lock.name,
             engines,
-            transitions,
+            sites,
             wrong,
             broken: !lock.broken_for.is_empty(),
         }
@@ -251,15 +287,8 @@ impl Row {
             sum.complete_to
                 .map_or_else(String::new, |bound| bound.to_string())
         };
-        let has: Vec<_> = self
-            .transitions
-            .iter()
-            .filter(|transition| !transition.lacking)
-            .collect();
-        let taken = has
-            .iter()
-            .filter(|transition| transition.is_covered())
-            .count();
+        let has: Vec<_> = self.sites.iter().filter(|site| !site.lacking).collect();
+        let reached = has.iter().filter(|site| site.is_covered()).count();
         let verdict = match (self.broken, self.wrong.is_empty()) {
             (_, false) => "WRONG",
             (true, true) => "found, as it must be",
@@ -270,36 +299,20 @@ impl Row {
             grouped(explore.executions),
             bound(&explore),
             grouped(shuttle.executions),
-            format!("{taken}/{}", has.len()),
+            format!("{reached}/{}", has.len()),
             verdict.to_owned(),
         ]
     }
 }
 
-/// Whether scenarios of other locks use the lock of this diagram: the mutexes under a condition
-/// variable, the condition variable over a lock that keeps kicks, the gate of a reader-writer lock.
-fn is_helper(diagram: &str) -> bool {
-    let diagrams = [
-        Condvar::<Explorer>::DIAGRAMS,
-        KernelMutex::<Explorer>::DIAGRAMS,
-        Overlock::<Explorer>::DIAGRAMS,
-    ];
-    let mut names = diagrams.into_iter().flatten().map(|drawn| drawn.name);
-    names.any(|name| name == diagram)
-}
-
-fn transitions(lock: &Lock, coverage: &Coverage) -> Vec<Taken> {
+/// The sites of the sources of a lock, with each of their outcomes.
+fn sites(lock: &str, coverage: &Coverage) -> Vec<Reached> {
     let mut all = Vec::new();
-    for diagram in lock.diagrams {
-        for (index, transition) in diagram.transitions.iter().enumerate() {
-            all.push(Taken {
-                diagram: diagram.name,
-                transition,
-                times: coverage.count(diagram.name, index),
-                lacking: lock.lacks.contains(transition),
-                unit_tested: unit_tested::find(lock.name, diagram.name, transition)
-                    .map(|one| one.test),
-            });
+    for source in SOURCES.iter().filter(|source| source.locks.contains(&lock)) {
+        for site in source.sites() {
+            for &outcome in site.outcomes() {
+                all.push(Reached::new(lock, source, &site, outcome, coverage));
+            }
         }
     }
     all
@@ -321,6 +334,7 @@ fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
     use crate::failure::{Failure, Kind};
+    use crate::run::run;
 
     /// The text of a failure's report after `to see it again`.
     fn again(effort: Effort, seed: u64) -> String {
@@ -363,6 +377,33 @@ mod tests {
             again(other, 1),
             "--engines explore --long --walks 2 --schedules 3"
         );
+    }
+
+    /// `try` finds the lock free, or held, and waits for nothing.
+    #[test]
+    fn a_lock_whose_slow_path_was_not_entered_is_wrong() {
+        let little = Effort {
+            departures: 0,
+            executions: 10,
+            walks: 10,
+            schedules: 0,
+        };
+        let outcomes = run(
+            &[Engine::Explore],
+            |lock, scenario| lock.name == "queued" && scenario.name == "try",
+            little,
+            1,
+            1,
+            |_| (),
+            |_| true,
+        );
+        let some = Report::new(little, 1, outcomes.clone(), false);
+        assert!(some.is_good());
+        let all = Report::new(little, 1, outcomes, true);
+        assert!(!all.is_good());
+        let wrong = all.locks[0].wrong.join("\n");
+        assert!(wrong.contains("lock_queued: P::wait_until"), "{wrong}");
+        assert!(!wrong.contains("unlock:"), "{wrong}");
     }
 
     #[test]

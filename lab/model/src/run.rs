@@ -157,7 +157,7 @@ pub struct Outcome {
     pub seconds: f64,
     /// The first execution that failed.
     pub failure: Option<Failure>,
-    /// Which transitions it took.
+    /// Which places of the sources it has reached.
     #[serde(skip)]
     pub coverage: Coverage,
 }

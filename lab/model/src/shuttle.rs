@@ -9,7 +9,6 @@ use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 
-use overlock_core::diagram::Transition;
 use overlock_core::platform::{
     Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Pause, Platform, Spin, WakeClass,
 };
@@ -21,12 +20,12 @@ use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsi
 use shuttle::thread::{self, JoinHandle, Thread};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
+use crate::arena;
 use crate::failure::{Failure, Kind, quiet};
 use crate::pi::{self, Kernel, Sleepers};
 use crate::scenario::{Scenario, Setting};
 use crate::tables::Tables;
 use crate::world::{Data, World};
-use crate::{arena, coverage};
 pub use word::Word;
 
 /// The platform of shuttle.
@@ -120,10 +119,6 @@ impl Platform for Shuttle {
     fn slot() -> Option<usize> {
         let (me, slots) = (me(), with(|run| run.setting.slots));
         (me < slots).then_some(me)
-    }
-
-    fn transition(transition: Transition) {
-        coverage::took(transition);
     }
 
     fn wait_until<T, A>(

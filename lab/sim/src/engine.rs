@@ -27,8 +27,6 @@ mod vcpu;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use overlock_core::diagram::Transition;
-
 use crate::account::{Account, Counts};
 use crate::cache::Traffic;
 use crate::host::Host;
@@ -40,11 +38,12 @@ use fibre::Fibres;
 pub use fibre::most_stacks;
 pub(crate) use spin::{Spun, asks, judge, spin};
 use state::Engine;
+pub use state::LockEvents;
 
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
-    access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, looked,
-    pause, preempted, sizes, socket, spin_for, stable, store, stores_of_unobserved, transition,
+    access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, lock_event,
+    looked, pause, preempted, sizes, socket, spin_for, stable, store, stores_of_unobserved,
     unobserved,
 };
 pub use calls::{holds, now, releases, rest, stopped, waits, work};
@@ -88,8 +87,8 @@ pub struct Outcome<T> {
     pub counts: Counts,
     /// Counts of cache line transfers in the same time.
     pub traffic: Traffic,
-    /// How often each transition of the locks' diagrams was taken in the same time.
-    pub transitions: Vec<(Transition, u64)>,
+    /// The events that the locks' statistics count, in the same time.
+    pub lock_events: LockEvents,
     /// The trace, if requested.
     pub trace: Vec<Mark>,
     /// The number of events.
@@ -97,17 +96,6 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// Returns how often a transition was taken, by the name of its diagram and its text.
-    pub fn transition(&self, diagram: &str, text: &str) -> u64 {
-        self.transitions
-            .iter()
-            .filter(|(transition, _)| {
-                transition.diagram.name == diagram && transition.text() == text
-            })
-            .map(|&(_, times)| times)
-            .sum()
-    }
-
     /// Returns the sum of all vCPUs' accounts.
     pub fn account(&self) -> Account {
         let mut sum = Account::default();

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-use overlock_core::diagram::Transition;
 use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, WakeClass};
+use overlock_core::stat::Event;
 use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 use overlock_family::FamilyPlatform;
@@ -145,8 +145,8 @@ impl Platform for Sim {
         engine::unobserved(condition)
     }
 
-    fn transition(transition: Transition) {
-        engine::transition(transition);
+    fn event(event: Event, times: u64) {
+        engine::lock_event(event, times);
     }
 }
 

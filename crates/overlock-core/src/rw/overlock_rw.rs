@@ -121,7 +121,6 @@
 //! - Upgradable readers, fair unlocks, and readers that may barge are additions.
 
 mod fork;
-mod states;
 #[cfg(test)]
 mod tests;
 mod upgrade;
@@ -130,11 +129,10 @@ mod wait;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::facts::{Facts, HasFacts};
 use crate::platform::{Atomic, Deadline, FutexPlatform, Kick, Platform};
 use crate::raw::{ConstLock, RawDowngradeRwLock, RawLock, RawRwLock, RawTimedRwLock};
 use crate::sleep::Overlock;
-
-pub(super) use states::{DIAGRAM, Step};
 
 /// How long a waiter may be bypassed: longer than most sections take, and than a thread is away
 /// that has lost its CPU.
@@ -218,25 +216,16 @@ impl<P: FutexPlatform> OverlockRw<P> {
     #[inline]
     pub fn come_in(&self) -> bool {
         // (w, n) -> (w, n + 1). RA: acquire, pairs with WU.
-        let entered = self.word.fetch_add(READER, Acquire) & (SHUT | FULL) == 0;
-        if entered {
-            Step::Read.taken::<P>();
-        }
-        entered
+        self.word.fetch_add(READER, Acquire) & (SHUT | FULL) == 0
     }
 
     /// Acquires for writing if the word is 0. The fast path.
     #[inline]
     pub fn try_write_now(&self) -> bool {
         // (0, 0) -> (1, 0). WA: acquire, pairs with RU and WU.
-        let acquired = self
-            .word
+        self.word
             .compare_exchange(0, WRITING, Acquire, Relaxed)
-            .is_ok();
-        if acquired {
-            Step::Write.taken::<P>();
-        }
-        acquired
+            .is_ok()
     }
 
     /// Acquires for reading, unless `until` passes first. Tries at least once.
@@ -272,10 +261,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 .word
                 .compare_exchange_weak(seen, seen + READER, Acquire, Relaxed)
             {
-                Ok(_) => {
-                    Step::TryRead.taken::<P>();
-                    return Ok(());
-                }
+                Ok(_) => return Ok(()),
                 Err(now) => seen = now,
             }
         }
@@ -302,7 +288,6 @@ impl<P: FutexPlatform> OverlockRw<P> {
         // (w, n) -> (w, n - 1). RU: release, pairs with WA. The lock may be freed from here on
         // (I4).
         let before = self.word.fetch_sub(READER, Release);
-        Step::Leave.taken::<P>();
         crate::check!(before & READERS != 0, "unlock of a lock that nobody reads");
         if before & (FIRST | OTHERS) != 0 {
             kick_after_reader::<P>(word, before);
@@ -319,9 +304,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
             .word
             .compare_exchange(WRITING, share, Release, Relaxed)
             .is_ok();
-        if alone {
-            Step::Unlock.taken::<P>();
-        } else {
+        if !alone {
             self.end_write_slow(share, fair);
         }
     }
@@ -347,9 +330,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 Err(now) => seen = now,
             }
         }
-        Step::Unlock.taken::<P>();
         if seen & (FIRST | OTHERS) != 0 {
-            Step::UnlockKicks.taken::<P>();
             kick_all::<P>(word);
         }
     }
@@ -372,7 +353,6 @@ fn is_awaited(before: u32) -> bool {
 #[inline(never)] // as above
 fn kick_after_reader<P: FutexPlatform>(word: *const P::U32, before: u32) {
     if is_awaited(before) {
-        Step::LeaveKicks.taken::<P>();
         kick_all::<P>(word);
     }
 }
@@ -468,6 +448,15 @@ unsafe impl<P: FutexPlatform> RawTimedRwLock for OverlockRw<P> {
 unsafe impl<P: FutexPlatform> RawDowngradeRwLock for OverlockRw<P> {
     unsafe fn downgrade(&self, (): ()) {
         self.end_write(READER, false);
-        Step::Downgrade.taken::<P>();
     }
+}
+
+impl<P: Platform> HasFacts for OverlockRw<P> {
+    const FACTS: Facts = Facts {
+        about: "the one we recommend: readers count, writers that wait do so at a gate",
+        freed_by_last_user: true,
+        tried_in_handlers: true,
+        compared: true,
+        ..Facts::SLEEPING
+    };
 }

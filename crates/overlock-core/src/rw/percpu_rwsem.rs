@@ -61,27 +61,12 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::overlock_rw::{self, OverlockRw};
-use crate::diagram::{Diagram, HasDiagram, diagram};
+use super::overlock_rw::OverlockRw;
 use crate::facts::{Facts, HasFacts};
 use crate::platform::{Atomic, Deadline, FutexPlatform, Kick, Platform, Spin, WakeClass};
 use crate::raw::{ConstLock, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock};
 use crate::sleep::Overlock;
 use crate::slot::Entry;
-
-diagram! {
-    "percpu_rwsem" {
-        Enter = "entry = id",
-        EnterInVain = "entry = id, a writer: in vain, entry = 0",
-        Leave = "entry = 0",
-        LeaveKicks = "entry = 0: waited for, kicks",
-        NewId = "id: 0 -> new",
-        WaitForEntry = "a writer: finds an entry",
-        Sleep = "a writer: asleep until an entry changes",
-        Drained = "a writer: no entry",
-        DrainAtLimit = "a writer: at its limit, leaves",
-    }
-}
 
 /// How long a writer spins on an entry before it sleeps. Most sections are shorter, and a reader
 /// that has lost its CPU is away for a thousand times as long.
@@ -139,10 +124,8 @@ impl<P: FutexPlatform> PerCpuRwSem<P> {
         P::light_barrier();
         // RB: acquire, pairs with WU of the inner lock.
         if !self.lock.is_write_locked_acquire() {
-            Step::Enter.taken::<P>();
             return Some(entry);
         }
-        Step::EnterInVain.taken::<P>();
         clear(entry);
         None
     }
@@ -152,13 +135,7 @@ impl<P: FutexPlatform> PerCpuRwSem<P> {
     #[inline(never)]
     fn give_id(&self) {
         // Relaxed, also where it fails: another reader was first.
-        if self
-            .id
-            .compare_exchange(0, new_id::<P>(), Relaxed, Relaxed)
-            .is_ok()
-        {
-            Step::NewId.taken::<P>();
-        }
+        let _ = self.id.compare_exchange(0, new_id::<P>(), Relaxed, Relaxed);
     }
 
     /// Returns the entry of a reader that has not left.
@@ -182,15 +159,12 @@ impl<P: FutexPlatform> PerCpuRwSem<P> {
         // WB was the acquisition.
         P::heavy_barrier();
         while let Some(entry) = self.find_entry() {
-            Step::WaitForEntry.taken::<P>();
             if !self.wait_for_entry(entry, until) {
-                Step::DrainAtLimit.taken::<P>();
                 // SAFETY: the caller has acquired it.
                 unsafe { self.lock.unlock_write(()) };
                 return false;
             }
         }
-        Step::Drained.taken::<P>();
         true
     }
 
@@ -216,7 +190,6 @@ impl<P: FutexPlatform> PerCpuRwSem<P> {
             if until.is_some_and(Deadline::is_over::<P>) {
                 break false;
             }
-            Step::Sleep.taken::<P>();
             P::halt(&entry.holds, id, until, WakeClass::Waiter);
         };
         entry.waited.fetch_sub(1, Relaxed);
@@ -240,7 +213,6 @@ fn clear<P: FutexPlatform>(entry: &'static Entry<P>) {
 #[cold]
 #[inline(never)]
 fn kick_writers<P: FutexPlatform>(entry: &'static Entry<P>) {
-    Step::LeaveKicks.taken::<P>();
     P::kick(&entry.holds, Kick::All);
 }
 
@@ -297,7 +269,6 @@ unsafe impl<P: FutexPlatform> RawRwLock for PerCpuRwSem<P> {
                     entry.holds.load(Relaxed) == self.id.load(Relaxed),
                     "unlock of a lock that this reader does not hold"
                 );
-                Step::Leave.taken::<P>();
                 clear(entry);
             }
             // SAFETY: the caller's promise; it has counted itself.
@@ -314,7 +285,6 @@ unsafe impl<P: FutexPlatform> RawRwLock for PerCpuRwSem<P> {
         self.lock.try_write()?;
         P::heavy_barrier();
         if self.find_entry().is_none() {
-            Step::Drained.taken::<P>();
             return Some(());
         }
         // SAFETY: acquired above.
@@ -388,20 +358,6 @@ impl<P: Platform> HasFacts for PerCpuRwSem<P> {
         tried_in_handlers: true,
         ..Facts::SLEEPING
     };
-}
-
-impl<P: Platform> HasDiagram for PerCpuRwSem<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &overlock_rw::DIAGRAM];
-    /// It has no upgradable reader.
-    const UNREACHABLE: &'static [&'static str] = &[
-        overlock_rw::Step::Upgradable.text(),
-        overlock_rw::Step::UpgradableAtGate.text(),
-        overlock_rw::Step::ReleaseUpgradable.text(),
-        overlock_rw::Step::ReleaseKicks.text(),
-        overlock_rw::Step::Upgrade.text(),
-        overlock_rw::Step::UpgraderSleeps.text(),
-        overlock_rw::Step::UpgradeGivesUp.text(),
-    ];
 }
 
 #[cfg(test)]

@@ -45,20 +45,9 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::wait_list::{self, Batch, Limit, WaitList, Waiter, Waiters};
-use crate::diagram::{Diagram, HasDiagram, diagram};
+use super::wait_list::{Batch, Limit, WaitList, Waiter, Waiters};
 use crate::platform::{Atomic, Platform};
 use crate::raw::RawFork;
-
-diagram! {
-    "barrier" {
-        Arrive = "(a, r) -> (a + 1, r): in the list",
-        ArriveWithoutNode = "(a, r) -> (a + 1, r): without a node",
-        Complete = "(total - 1, r) -> (0, r + 1)",
-        Through = "in the list -> through",
-        ThroughWithoutNode = "without a node -> through",
-    }
-}
 
 /// A barrier: see the [module's page](self). 20 bytes.
 #[derive(Debug)]
@@ -96,17 +85,13 @@ impl<P: Platform> Barrier<P> {
         if let Some(waiter) = waiter {
             waiter.prepare();
             waiters.push_back(waiter.id());
-            Step::Arrive.taken::<P>();
             drop(waiters);
             waiter.sleep(&Limit::NONE);
-            Step::Through.taken::<P>();
         } else {
             let round = self.round.load(Relaxed);
-            Step::ArriveWithoutNode.taken::<P>();
             drop(waiters);
             // BA: acquire, pairs with BR.
             Limit::<P>::NONE.wait_without_node(|| self.round.load(Acquire) != round);
-            Step::ThroughWithoutNode.taken::<P>();
         }
         false
     }
@@ -116,7 +101,6 @@ impl<P: Platform> Barrier<P> {
         // BR: release, pairs with BA.
         self.round
             .store(self.round.load(Relaxed).wrapping_add(1), Release);
-        Step::Complete.taken::<P>();
         let through = Batch::<P>::default();
         through.take_all(&waiters);
         drop(waiters);
@@ -132,11 +116,6 @@ unsafe impl<P: Platform> RawFork for Barrier<P> {
         self.arrived.store(0, Relaxed);
         self.list.forget();
     }
-}
-
-impl<P: Platform> HasDiagram for Barrier<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
-    const UNREACHABLE: &'static [&'static str] = wait_list::WITHOUT_LIMIT;
 }
 
 #[cfg(test)]

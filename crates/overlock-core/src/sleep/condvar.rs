@@ -85,7 +85,6 @@
 //! variable. By I3 a thread that has notified all waiters may free it after [`Condvar::drain`],
 //! also while it owns the lock. That waits only for waiters that leave, and for the wait lock.
 
-mod states;
 #[cfg(test)]
 mod tests;
 
@@ -94,13 +93,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::cancel::CancelToken;
 use super::overlock::Overlock;
-use super::wait_list::{self, End, Limit, WaitList, Waiter, kick, signal, stamp};
+use super::wait_list::{self, Limit, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::NodeId;
 use crate::platform::{Atomic, Deadline, FutexPlatform, Platform, Spin};
 use crate::raw::{RawFork, RawLock};
 use crate::stat::{self, Event};
-use states::Step;
 
 /// A condition variable: see the [module's page](self). 8 bytes.
 ///
@@ -144,21 +142,18 @@ fn wake<P: FutexPlatform>(id: NodeId) {
         .state
         .compare_exchange(POLLING, WOKEN, Release, Relaxed);
     if polls.is_ok() {
-        Step::WakePolling.taken::<P>();
         return;
     }
     let lock = ptr::with_exposed_provenance::<Overlock<P>>(node.lock.load(Relaxed));
     // SAFETY: null, or the lock of a waiter that does not return before it is woken.
     let lock = unsafe { lock.as_ref() };
     if lock.is_some_and(|lock| lock.adopt(id, || signal::<P>(id, REQUEUED))) {
-        Step::Requeue.taken::<P>();
         // requeued, awake -> woken. Release: WS, once more.
         if node.state.swap(ADOPTED, Release) == AWAKE {
             kick::<P>(id);
         }
     } else {
         signal::<P>(id, WOKEN);
-        Step::Wake.taken::<P>();
         kick::<P>(id);
     }
 }
@@ -256,12 +251,12 @@ impl<P: FutexPlatform> Condvar<P> {
         if polls {
             Self::poll(&waiter, &limit);
         }
-        let mut end = waiter.sleep(&limit);
-        if !matches!(end, End::Signalled(_)) && !self.leave(waiter.id()) {
+        let mut signalled = waiter.sleep(&limit);
+        if signalled.is_none() && !self.leave(waiter.id()) {
             // I2.
-            end = waiter.sleep(&Limit::NONE);
+            signalled = waiter.sleep(&Limit::NONE);
         }
-        let End::Signalled(signalled) = end else {
+        let Some(signalled) = signalled else {
             drop(waiter);
             return (lock.lock(), false);
         };
@@ -282,7 +277,6 @@ impl<P: FutexPlatform> Condvar<P> {
         } else {
             lock.lock_adopted()
         };
-        Step::Return.taken::<P>();
         if let Some(head) = chain.filter(|_| !requeues) {
             wake::<P>(head);
         }
@@ -296,7 +290,6 @@ impl<P: FutexPlatform> Condvar<P> {
         // requeued -> awake. Acquire, where it is woken by now: pairs with WS.
         let awake = state.compare_exchange(REQUEUED, AWAKE, Relaxed, Acquire);
         if awake.is_ok() {
-            Step::Awake.taken::<P>();
             waiter.sleep_until(&Limit::NONE, || waiter.state() == ADOPTED);
         }
     }
@@ -346,10 +339,8 @@ impl<P: FutexPlatform> Condvar<P> {
         let polls = self.allow_poll();
         if polls {
             node.state.store(POLLING, Relaxed);
-            Step::JoinPolling.taken::<P>();
         } else {
             waiter.prepare();
-            Step::Join.taken::<P>();
         }
         node.lock.store(overlock, Relaxed);
         node.info.store(WAITING, Relaxed);
@@ -388,12 +379,8 @@ impl<P: FutexPlatform> Condvar<P> {
         // Relaxed: the load before the sleep acquires.
         let polled = P::wait_until(state, Relaxed, Spin::Until(end), |now| now != POLLING);
         // polling -> waiting. Relaxed: it publishes nothing.
-        if polled.is_err()
-            && state
-                .compare_exchange(POLLING, WAITING, Relaxed, Relaxed)
-                .is_ok()
-        {
-            Step::Sleep.taken::<P>();
+        if polled.is_err() {
+            let _ = state.compare_exchange(POLLING, WAITING, Relaxed, Relaxed);
         }
     }
 
@@ -403,10 +390,8 @@ impl<P: FutexPlatform> Condvar<P> {
         // waiting -> leaving. Relaxed: it publishes nothing, and the wait lock orders the list.
         let leaves = (id.node::<P>().info).compare_exchange(WAITING, LEAVING, Relaxed, Relaxed);
         if leaves.is_err() {
-            Step::TooLate.taken::<P>();
             return false;
         }
-        Step::Leave.taken::<P>();
         self.list.lock().unlink(id);
         true
     }
@@ -435,10 +420,8 @@ impl<P: FutexPlatform> Condvar<P> {
             let notified =
                 (id.node::<P>().info).compare_exchange(WAITING, NOTIFIED, Relaxed, Relaxed);
             if notified.is_err() {
-                Step::PassBy.taken::<P>();
                 continue;
             }
-            Step::Notify.taken::<P>();
             if id.node::<P>().state.load(Relaxed) == POLLING {
                 self.reward_poll();
             }
@@ -467,8 +450,7 @@ impl<P: FutexPlatform> Condvar<P> {
         // SAFETY: the caller's promise.
         unsafe { lock.unlock(token) };
         backoff_sleep::<P>();
-        Step::BackoffSleep.taken::<P>();
-        let notified = limit.reached().is_none();
+        let notified = !limit.is_reached();
         (lock.lock(), notified)
     }
 }

@@ -57,26 +57,10 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::wait_list::{self, Batch, Limit, WaitList, Waiter, Waiters};
-use crate::diagram::{Diagram, HasDiagram, diagram};
+use super::wait_list::{Batch, Limit, WaitList, Waiter, Waiters};
 use crate::links::backoff_sleep;
 use crate::platform::{Atomic, Platform};
 use crate::stat::{self, Event};
-
-diagram! {
-    "once" {
-        Begin = "new -> in progress",
-        BeginAgain = "poisoned -> in progress",
-        Finish = "in progress -> done",
-        Panic = "in progress -> poisoned",
-        SleepOnNew = "new: sleeps",
-        SleepOnProgress = "in progress: sleeps",
-        SleepOnPoisoned = "poisoned: sleeps",
-        FindDone = "done: returns after all",
-        FindPoisoned = "poisoned: panics",
-        BackoffSleep = "without a node: backs off",
-    }
-}
 
 /// One-time initialisation: see the [module's page](self). 8 bytes.
 #[derive(Debug)]
@@ -241,21 +225,14 @@ impl<P: Platform> Once<P> {
     fn become_runner(&self, force: bool) -> Option<Runner<'_, P>> {
         let (found, waiters) = self.sleep_while(|state| state == OnceState::InProgress);
         if found == OnceState::Done {
-            Step::FindDone.taken::<P>();
             return None;
         }
         if found == OnceState::Poisoned && !force {
             drop(waiters);
-            Step::FindPoisoned.taken::<P>();
             poisoned();
         }
         // new -> in progress, poisoned -> in progress
         self.state.store(OnceState::InProgress as u8, Relaxed);
-        match found {
-            OnceState::Poisoned => Step::BeginAgain,
-            _ => Step::Begin,
-        }
-        .taken::<P>();
         Some(Runner {
             once: self,
             found,
@@ -271,10 +248,8 @@ impl<P: Platform> Once<P> {
             self.sleep_while(|state| !state.is_completed() && (force || !state.is_poisoned()));
         drop(waiters);
         if found == OnceState::Poisoned {
-            Step::FindPoisoned.taken::<P>();
             poisoned();
         }
-        Step::FindDone.taken::<P>();
     }
 
     /// Sleeps while `sleeps_on` holds for the state. Returns the state for which it does not, and
@@ -289,19 +264,12 @@ impl<P: Platform> Once<P> {
             if let Some(waiter) = Waiter::<P>::new() {
                 waiter.prepare();
                 waiters.push_back(waiter.id());
-                match state {
-                    OnceState::New => Step::SleepOnNew,
-                    OnceState::Poisoned => Step::SleepOnPoisoned,
-                    _ => Step::SleepOnProgress,
-                }
-                .taken::<P>();
                 drop(waiters);
                 waiter.sleep(&Limit::NONE);
             } else {
                 drop(waiters);
                 stat::count::<P>(Event::LockNoNode);
                 backoff_sleep::<P>();
-                Step::BackoffSleep.taken::<P>();
             }
         }
     }
@@ -313,22 +281,12 @@ fn poisoned() -> ! {
     panic!("an earlier call of this Once has panicked");
 }
 
-impl<P: Platform> HasDiagram for Once<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &wait_list::DIAGRAM];
-    const UNREACHABLE: &'static [&'static str] = wait_list::WITHOUT_LIMIT;
-}
-
 impl<P: Platform> Drop for Runner<'_, P> {
     fn drop(&mut self) {
         let woken = Batch::<P>::default();
         let waiters = self.once.list.lock();
         // in progress -> done, in progress -> poisoned. OR: release, pairs with OA.
         self.once.state.store(self.end as u8, Release);
-        match self.end {
-            OnceState::Done => Step::Finish,
-            _ => Step::Panic,
-        }
-        .taken::<P>();
         woken.take_all(&waiters);
         drop(waiters);
         woken.wake(WOKEN);

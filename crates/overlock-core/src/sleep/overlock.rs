@@ -185,7 +185,6 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::time::Duration;
 
-use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::facts::{Bound, Facts, HasFacts};
 use crate::node::NodeId;
 use crate::platform::{
@@ -196,11 +195,15 @@ use crate::sleep::cancel::CancelToken;
 use crate::sleep::wait_list::{self, Limit};
 use crate::stat::{self, Event};
 
-const LOCKED: u32 = 1;
+/// The lock is owned, or handed off.
+#[doc(hidden)]
+pub const LOCKED: u32 = 1;
 /// The next unlock wakes a sleeper.
-const WAKE: u32 = 1 << 1;
+#[doc(hidden)]
+pub const WAKE: u32 = 1 << 1;
 /// Unlocks use a compare-exchange: threads are counted, or were.
-const SLOW: u32 = 1 << 2;
+#[doc(hidden)]
+pub const SLOW: u32 = 1 << 2;
 /// No thread is counted: an unlock may clear SLOW.
 const EMPTY: u32 = 1 << 3;
 /// A waiter polls the lock, and unlocks wake nobody.
@@ -209,10 +212,12 @@ const SPINNER: u32 = 1 << 4;
 /// spinner, if there is one, has begun since its first look.
 const PHASE: u32 = 1 << 5;
 /// The handoff target requests the lock.
-const HANDOFF: u32 = 1 << 8;
+#[doc(hidden)]
+pub const HANDOFF: u32 = 1 << 8;
 /// The lock is handed off, and stays locked: with HANDOFF for the target, else for any counted
 /// thread.
-const PICKUP: u32 = 1 << 9;
+#[doc(hidden)]
+pub const PICKUP: u32 = 1 << 9;
 /// Newcomers sleep apart until the lock is picked up.
 const APART: u32 = 1 << 10;
 /// One counted thread: about to sleep, asleep, or woken and not owner yet.
@@ -234,33 +239,6 @@ const HANDOFF_NS: u64 = 4_000_000;
 /// One look in so many at which a newcomer could become the spinner ends otherwise: it wakes the
 /// longest sleeper, and sleeps. A power of two.
 const ROTATION: u64 = 32;
-
-diagram! {
-    "overlock" {
-        Take = "free -> held: at once",
-        TakeSpinning = "free -> held: by a waiter that was not counted",
-        TakeCounted = "free -> held: by a counted waiter",
-        PickUp = "handed off -> held: by the target, or a counted waiter",
-        AdmitApart = "handed off -> held: and newcomers that slept apart are woken",
-        Release = "held -> free: byte 0 was just locked",
-        ReleaseSlow = "held -> free: slow, nobody to wake",
-        EndSlow = "held -> free: slow is cleared",
-        ReleaseWaking = "held -> free: wake is cleared, a sleeper woken",
-        HandOff = "held -> handed off: to the target, which is woken if it sleeps",
-        HandOffFairly = "held -> handed off: a fair unlock, a sleeper woken",
-        Count = "awake -> counted",
-        BeginSlow = "counted: slow is set, releases are restarted",
-        SleepAgain = "woken in vain -> asleep: wake is set",
-        RequestHandoff = "woken in vain -> asleep: as the handoff target",
-        SleepApart = "awake -> asleep apart: the lock is handed off to another thread",
-        GiveUp = "counted, or spinner -> gone: at its limit",
-        GiveUpUncounted = "awake -> gone: at its limit",
-        BecomeSpinner = "awake -> spinner: unlocks wake nobody",
-        MakeWay = "awake -> about to sleep: a sleeper is woken instead",
-        RequestAwake = "woken, old -> handoff target, awake",
-        Adopt = "waits for a condition -> counted: the lock is held",
-    }
-}
 
 /// The recommended mutex: see the [module's page](self). 4 bytes.
 #[derive(Debug)]
@@ -391,15 +369,11 @@ impl<P: FutexPlatform> Overlock<P> {
     fn take(&self) -> bool {
         let seen = self.word.byte0_load_to_change();
         let locked = seen | LOCKED as u8;
-        let taken = seen != locked
+        seen != locked
             && self
                 .word
                 .byte0_compare_exchange(seen, locked, Acquire)
-                .is_ok();
-        if taken {
-            Step::Take.taken::<P>();
-        }
-        taken
+                .is_ok()
     }
 
     /// Alternates spins and sleeps. Returns whether the caller owns the lock; false once `limit` is
@@ -434,16 +408,10 @@ impl<P: FutexPlatform> Overlock<P> {
             .compare_exchange(word, new, Acquire, Relaxed)
             .is_ok();
         if taken {
-            match (word & PICKUP, waiter.counted) {
-                (0, false) => {
-                    stat::count::<P>(Event::MutexOptLock);
-                    Step::TakeSpinning.taken::<P>();
-                }
-                (0, true) => Step::TakeCounted.taken::<P>(),
-                _ => Step::PickUp.taken::<P>(),
+            if word & PICKUP == 0 && !waiter.counted {
+                stat::count::<P>(Event::MutexOptLock);
             }
             if word & APART != 0 {
-                Step::AdmitApart.taken::<P>();
                 P::kick(ptr::from_ref(&self.word), Kick::Target);
             }
         }
@@ -508,18 +476,16 @@ impl<P: FutexPlatform> Overlock<P> {
             return !waiter.spinner && !waiter.counted && waiter.knows_spinner;
         }
         if !waiter.counted && is_chosen(now) {
-            Step::MakeWay.taken::<P>();
             P::kick(ptr::from_ref(&self.word), Kick::One);
             return true;
         }
-        let (new, step) = match old {
-            true => (request(word), Step::RequestAwake),
-            false => ((word | SPINNER) ^ PHASE, Step::BecomeSpinner),
+        let new = match old {
+            true => request(word),
+            false => (word | SPINNER) ^ PHASE,
         };
         // Relaxed: it publishes nothing.
         let changed = self.word.compare_exchange(word, new, Relaxed, Relaxed);
         if changed.is_ok() {
-            step.taken::<P>();
             (waiter.target, waiter.spinner) = (old, !old);
         }
         false
@@ -533,7 +499,7 @@ impl<P: FutexPlatform> Overlock<P> {
             if waiter.may_take(word) {
                 return None;
             }
-            if limit.reached().is_some() {
+            if limit.is_reached() {
                 return Some(self.give_up(waiter));
             }
             if !waiter.counted && word & (HANDOFF | PICKUP) == PICKUP {
@@ -547,11 +513,6 @@ impl<P: FutexPlatform> Overlock<P> {
                 }
                 if asleep & !word & HANDOFF != 0 {
                     waiter.target = true;
-                    Step::RequestHandoff.taken::<P>();
-                } else if waiter.counted {
-                    Step::SleepAgain.taken::<P>();
-                } else {
-                    Step::Count.taken::<P>();
                 }
                 waiter.counted = true;
             }
@@ -577,12 +538,9 @@ impl<P: FutexPlatform> Overlock<P> {
         // Relaxed: the halt compares the word, and `restart_releases` orders the change before the
         // releases to come.
         let changed = self.word.compare_exchange(word, joined, Relaxed, Relaxed);
-        if changed.is_ok() && word & SLOW == 0 {
-            Step::BeginSlow.taken::<P>();
-            if !P::restart_releases() {
-                // Waiters that found SLOW set relied on this call, and may sleep for ever.
-                P::kick(ptr::from_ref(&self.word), Kick::All);
-            }
+        if changed.is_ok() && word & SLOW == 0 && !P::restart_releases() {
+            // Waiters that found SLOW set relied on this call, and may sleep for ever.
+            P::kick(ptr::from_ref(&self.word), Kick::All);
         }
         changed.is_ok()
     }
@@ -599,7 +557,6 @@ impl<P: FutexPlatform> Overlock<P> {
                 .is_ok();
         if joined {
             waiter.spinner = false;
-            Step::SleepApart.taken::<P>();
             let woken = limit.halt(WakeClass::Target, &self.word, asleep);
             waiter.knows_spinner = false;
             let word = self.word.load(Relaxed);
@@ -625,7 +582,6 @@ impl<P: FutexPlatform> Overlock<P> {
             if !self.announce(word, add_sleeper(word & !SPINNER)) {
                 continue;
             }
-            Step::Adopt.taken::<P>();
             counted();
             wait_list::requeue::<P>(sleeper, &self.word);
             // An unlock may have come before the requeue and found nobody asleep, or have erased
@@ -646,7 +602,6 @@ impl<P: FutexPlatform> Overlock<P> {
             let word = self.word.load(Relaxed);
             let spins = waiter.spinner && word & SPINNER != 0;
             if !waiter.counted && !spins {
-                Step::GiveUpUncounted.taken::<P>();
                 return false;
             }
             if waiter.may_take(word) {
@@ -665,7 +620,6 @@ impl<P: FutexPlatform> Overlock<P> {
                 .word
                 .compare_exchange(word, waiter.leave(word), Relaxed, Relaxed);
             if left.is_ok() {
-                Step::GiveUp.taken::<P>();
                 return false;
             }
         }
@@ -680,13 +634,13 @@ impl<P: FutexPlatform> Overlock<P> {
         // one of another size.
         while u32::from(seen) & (WAKE | SPINNER) != WAKE {
             let ends = u32::from(seen) & EMPTY != 0 && P::restart_is_affordable();
-            let (new, step) = match ends {
-                true => (0, Step::EndSlow),
-                false => (seen & !(LOCKED as u8), Step::ReleaseSlow),
+            let new = match ends {
+                true => 0,
+                false => seen & !(LOCKED as u8),
             };
             // UL: release, pairs with LA. The lock may be freed from here on (I5).
             match self.word.byte0_compare_exchange(seen, new, Release) {
-                Ok(_) => return step.taken::<P>(),
+                Ok(_) => return,
                 Err(now) => seen = now,
             }
         }
@@ -700,21 +654,16 @@ impl<P: FutexPlatform> Overlock<P> {
         let address = ptr::from_ref(&self.word);
         let mut word = self.word.load(Relaxed);
         loop {
-            let (new, whom, step) = if word & HANDOFF != 0 {
-                (word | PICKUP, Some(Kick::Target), Step::HandOff)
+            let (new, whom) = if word & HANDOFF != 0 {
+                (word | PICKUP, Some(Kick::Target))
             } else if word & (WAKE | SPINNER) == WAKE {
-                (
-                    word & !(LOCKED | WAKE),
-                    Some(Kick::One),
-                    Step::ReleaseWaking,
-                )
+                (word & !(LOCKED | WAKE), Some(Kick::One))
             } else {
-                (word & !LOCKED, None, Step::ReleaseSlow)
+                (word & !LOCKED, None)
             };
             // UL: release, pairs with LA. The lock may be freed from here on (I5).
             match self.word.compare_exchange_weak(word, new, Release, Relaxed) {
                 Ok(_) => {
-                    step.taken::<P>();
                     if let Some(whom) = whom {
                         stat::count::<P>(match whom {
                             Kick::Target => Event::MutexHandoff,
@@ -753,9 +702,7 @@ unsafe impl<P: FutexPlatform> RawLock for Overlock<P> {
     unsafe fn unlock(&self, (): ()) {
         crate::check!(self.is_locked(), "unlock of a lock that is free");
         // UL: release, pairs with LA.
-        if P::release(&self.word) {
-            Step::Release.taken::<P>();
-        } else {
+        if !P::release(&self.word) {
             self.unlock_slow();
         }
     }
@@ -812,10 +759,7 @@ unsafe impl<P: FutexPlatform> RawFairLock for Overlock<P> {
                 .word
                 .compare_exchange_weak(word, given, Release, Relaxed)
             {
-                Ok(_) => {
-                    Step::HandOffFairly.taken::<P>();
-                    return P::kick(address, Kick::One);
-                }
+                Ok(_) => return P::kick(address, Kick::One),
                 Err(now) => word = now,
             }
         }
@@ -842,8 +786,4 @@ impl<P: Platform> HasFacts for Overlock<P> {
         compared: true,
         ..Facts::SLEEPING
     };
-}
-
-impl<P: Platform> HasDiagram for Overlock<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }

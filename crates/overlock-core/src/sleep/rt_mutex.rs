@@ -89,7 +89,6 @@ mod tests;
 use core::fmt::Debug;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::diagram::{Diagram, HasDiagram, diagram};
 use crate::platform::{Atomic, Deadline, Platform, backoff_sleep};
 use crate::raw::{ConstLock, RawLock, RawTimedLock};
 use crate::stat::{self, Event};
@@ -100,20 +99,6 @@ pub const THREAD_ID: u32 = (1 << 30) - 1;
 pub const OWNER_DIED: u32 = 1 << 30;
 /// The kernel's flag: a thread sleeps for the lock.
 pub const WAITERS: u32 = 1 << 31;
-
-diagram! {
-    "rt_mutex" {
-        Take = "0 -> owner",
-        Release = "owner -> 0",
-        LockPi = "owner | WAITERS -> next owner | WAITERS, or 0 -> next owner: lock_pi of the next owner",
-        UnlockPi = "owner | WAITERS -> next owner | WAITERS, or 0: unlock_pi of the owner",
-        FindDied = "a waiter | WAITERS | OWNER_DIED: it does not get the lock",
-        BackoffSleep = "sent back by the kernel: backs off",
-        TakeAfterBackoff = "sent back by the kernel -> owner",
-        GiveUp = "a waiter gives up at its deadline",
-        ReleaseCopy = "a thread of the parent -> 0: its copy in the child unlocks",
-    }
-}
 
 /// The back-off of a waiter that the kernel has sent back.
 const BACKOFF_SLEEP_NS: u64 = 500_000;
@@ -187,7 +172,6 @@ impl<P: PiPlatform> RtMutex<P> {
         // 0 -> id. RA: acquire, pairs with RU.
         self.word
             .compare_exchange(0, P::thread_id(), Acquire, Relaxed)
-            .inspect(|_| Step::Take.taken::<P>())
             .is_ok()
     }
 
@@ -199,36 +183,22 @@ impl<P: PiPlatform> RtMutex<P> {
             // 0 -> id, or id' -> id' | WAITERS and later -> id | WAITERS, by the kernel. RA.
             let problem = match P::lock_pi(&self.word, deadline) {
                 Ok(()) => match self.word.load(Relaxed) & OWNER_DIED {
-                    0 => {
-                        Step::LockPi.taken::<P>();
-                        return true;
-                    }
-                    _ => {
-                        Step::FindDied.taken::<P>();
-                        PiError::OwnerDied // I3
-                    }
+                    0 => return true,
+                    _ => PiError::OwnerDied, // I3,
                 },
-                Err(PiError::Deadline) => {
-                    Step::GiveUp.taken::<P>();
-                    return false;
-                }
+                Err(PiError::Deadline) => return false,
                 Err(problem) => problem,
             };
             match deadline {
                 None => self.complain(problem),
-                Some(end) if end.is_over::<P>() => {
-                    Step::GiveUp.taken::<P>();
-                    return false;
-                }
+                Some(end) if end.is_over::<P>() => return false,
                 Some(_) => {}
             }
             // Without priorities from the kernel this is all there is: a slow lock, but a lock.
             backoff_sleep::<P>(deadline.map_or(BACKOFF_SLEEP_NS, |end| {
                 end.nanos_left::<P>().min(BACKOFF_SLEEP_NS)
             }));
-            Step::BackoffSleep.taken::<P>();
             if self.take() {
-                Step::TakeAfterBackoff.taken::<P>();
                 return true;
             }
         }
@@ -259,12 +229,10 @@ impl<P: PiPlatform> RtMutex<P> {
             stat::count::<P>(Event::PvKickUnlock);
             // id | WAITERS -> id' | WAITERS, or 0, by the kernel. RU.
             P::unlock_pi(&self.word);
-            Step::UnlockPi.taken::<P>();
         } else if owner != 0 && P::was_before_fork(owner) {
             // * -> 0. The lock is a copy of one that this thread held under its former id. RU:
             // release, pairs with RA.
             self.word.store(0, Release);
-            Step::ReleaseCopy.taken::<P>();
         } else {
             crate::check!(
                 false,
@@ -272,10 +240,6 @@ impl<P: PiPlatform> RtMutex<P> {
             );
         }
     }
-}
-
-impl<P: PiPlatform> HasDiagram for RtMutex<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: I1 and I2: from the time that the word holds a thread's id until that thread unlocks, the
@@ -304,9 +268,8 @@ unsafe impl<P: PiPlatform> RawLock for RtMutex<P> {
         let released = self
             .word
             .compare_exchange(P::thread_id(), 0, Release, Relaxed);
-        match released {
-            Ok(_) => Step::Release.taken::<P>(),
-            Err(_) => self.unlock_slow(),
+        if released.is_err() {
+            self.unlock_slow();
         }
     }
 

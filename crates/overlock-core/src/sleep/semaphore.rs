@@ -90,7 +90,6 @@
 //! - Granted waiters are signalled without the wait lock (I5). The kernel did this only later, and
 //!   its semaphore may not be freed so.
 
-mod states;
 #[cfg(test)]
 mod tests;
 
@@ -99,13 +98,12 @@ use core::fmt;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 use super::cancel::CancelToken;
-use super::wait_list::{Batch, End, Limit, Waiter};
+use super::wait_list::{Batch, Limit, Waiter};
 use crate::links::{Links, backoff_sleep};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Deadline, FutexPlatform, Platform, Spin};
 use crate::raw::RawFork;
 use crate::stat::{self, Event};
-use states::Step;
 
 /// A counting semaphore: see the [module's page](self). 12 bytes.
 pub struct Semaphore<P: Platform> {
@@ -219,10 +217,7 @@ impl<P: FutexPlatform> Semaphore<P> {
         while seen & QUEUED == 0 && permits(seen) >= n {
             // (p, 0, 0) -> (p - n, 0, 0). SA: acquire, pairs with SR.
             match self.exchange(seen, seen - (n << SHIFT), Acquire, Relaxed) {
-                Ok(()) => {
-                    Step::Take.taken::<P>();
-                    return true;
-                }
+                Ok(()) => return true,
                 Err(now) => seen = now,
             }
         }
@@ -255,9 +250,11 @@ impl<P: FutexPlatform> Semaphore<P> {
     pub fn release_many(&self, n: u32) {
         let seen = self.state();
         // (p, 0, 0) -> (p + n, 0, 0). SR: release, pairs with SA.
-        if seen & QUEUED == 0 && self.exchange(seen, plus(seen, n), Release, Relaxed).is_ok() {
-            Step::Release.taken::<P>();
-        } else {
+        if seen & QUEUED != 0
+            || self
+                .exchange(seen, plus(seen, n), Release, Relaxed)
+                .is_err()
+        {
             self.release_slow(n);
         }
     }
@@ -286,9 +283,8 @@ impl<P: FutexPlatform> Semaphore<P> {
         }
         stat::count::<P>(Event::LockSlowpath);
         self.waiters.push_back(waiter.id());
-        Step::Join.taken::<P>();
         self.serve();
-        matches!(waiter.sleep(limit), End::Signalled(_)) || self.give_up(&waiter)
+        waiter.sleep(limit).is_some() || self.give_up(&waiter)
     }
 
     /// Leaves the list. Returns true where the permits were granted first.
@@ -296,11 +292,8 @@ impl<P: FutexPlatform> Semaphore<P> {
     fn give_up(&self, waiter: &Waiter<P>) -> bool {
         self.take_or_lock_list(NEVER);
         let granted = waiter.node().info.load(Relaxed) == GRANTED;
-        if granted {
-            Step::GrantedAtLimit.taken::<P>();
-        } else {
+        if !granted {
             self.waiters.unlink(waiter.id());
-            Step::GiveUp.taken::<P>();
         }
         self.serve();
         if granted {
@@ -329,10 +322,7 @@ impl<P: FutexPlatform> Semaphore<P> {
             };
             // SA, GA: acquire, pairs with SR and GR.
             match self.exchange(seen, next, Acquire, Relaxed) {
-                Ok(()) => {
-                    Step::of_taking(seen, enough).taken::<P>();
-                    return enough;
-                }
+                Ok(()) => return enough,
                 Err(now) => seen = now,
             }
         }
@@ -344,7 +334,6 @@ impl<P: FutexPlatform> Semaphore<P> {
         let free = P::wait_until(&self.word, Relaxed, polls, |word: u32| {
             word & WAIT_LOCK == 0
         });
-        Step::AwaitList.taken::<P>();
         if free.is_err() {
             backoff_sleep::<P>();
         }
@@ -364,7 +353,6 @@ impl<P: FutexPlatform> Semaphore<P> {
                     // (p, 1, 1) -> (p - n, 1, 1). Subtracted, since others may add meanwhile. SA:
                     // acquire, pairs with SR.
                     let before = self.word.fetch_sub(n, Acquire);
-                    Step::Grant.taken::<P>();
                     seen = before.wrapping_add(self.initial.get()) - n;
                     self.waiters.unlink(id);
                     id.node::<P>().info.store(GRANTED, Relaxed);
@@ -376,12 +364,8 @@ impl<P: FutexPlatform> Semaphore<P> {
                     // (p, 1, 1) -> (p, q, 0). GR: release, pairs with GA. It fails where permits
                     // have come meanwhile; SA then: acquire, pairs with SR.
                     match self.exchange(seen, next, Release, Acquire) {
-                        Ok(()) => {
-                            Step::of_serving(queued).taken::<P>();
-                            break;
-                        }
+                        Ok(()) => break,
                         Err(now) => {
-                            Step::ServeAgain.taken::<P>();
                             seen = now;
                         }
                     }
@@ -402,7 +386,6 @@ impl<P: FutexPlatform> Semaphore<P> {
             // SR: release, pairs with SA. GA is the first load of `serve`.
             match self.exchange(seen, plus(seen, n) | wait_lock, Release, Relaxed) {
                 Ok(()) => {
-                    Step::of_releasing(seen).taken::<P>();
                     if serves {
                         self.serve();
                     }
@@ -421,6 +404,7 @@ impl<P: FutexPlatform> Semaphore<P> {
 
     /// A compare-exchange of the [`state`](Self::state).
     #[inline]
+    #[track_caller]
     fn exchange(
         &self,
         seen: u32,

@@ -32,30 +32,11 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use crate::diagram::diagram;
 use crate::links::{Links, backoff_sleep};
 use crate::node::{Node, NodeGuard, NodeId};
 use crate::platform::{Atomic, Deadline, FutexPlatform, Instant, Kick, Platform, Spin, WakeClass};
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
-
-diagram! {
-    "wait_list" {
-        Halt = "waiting -> waiting: halted, checks again",
-        Signal = "waiting -> signalled",
-        Signalled = "signalled -> awake",
-        DeadlinePassed = "waiting -> awake: its deadline has passed",
-        Cancelled = "waiting -> awake: cancelled",
-        ConditionHolds = "waiting -> awake: its condition holds",
-    }
-}
-
-/// The transitions that a lock cannot take whose sleeps have no limit and no condition.
-pub const WITHOUT_LIMIT: &[&str] = &[
-    Step::DeadlinePassed.text(),
-    Step::Cancelled.text(),
-    Step::ConditionHolds.text(),
-];
 
 /// The state of a waiter that is not signalled yet. Each lock defines its other states.
 pub const WAITING: u32 = 0;
@@ -182,7 +163,6 @@ pub fn signal<P: Platform>(id: NodeId, state: u32) {
     stamp(node);
     // WS: release, pairs with the acquire in `sleep`: the waiter sees all that the waker did.
     node.state.store(state, Release);
-    Step::Signal.taken::<P>();
 }
 
 /// Records the time of a signal, for the statistics.
@@ -223,26 +203,6 @@ pub fn requeue<P: FutexPlatform>(id: NodeId, word: &P::U32) {
     }
 }
 
-/// Why a sleep ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// A waker has set this state.
-    Signalled(u32),
-    Deadline,
-    Cancelled,
-}
-
-impl End {
-    /// The transition that ends such a sleep.
-    fn step(self) -> Step {
-        match self {
-            End::Signalled(_) => Step::Signalled,
-            End::Deadline => Step::DeadlinePassed,
-            End::Cancelled => Step::Cancelled,
-        }
-    }
-}
-
 /// The limit of a wait: none, a deadline, a cancellation, or both.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit<'a, P: Platform> {
@@ -277,15 +237,8 @@ impl<P: Platform> Limit<'_, P> {
         self.cancel.is_some_and(CancelToken::is_cancelled)
     }
 
-    /// The limit that is reached, if one is.
-    pub fn reached(&self) -> Option<End> {
-        if self.is_cancelled() {
-            Some(End::Cancelled)
-        } else if self.deadline.is_some_and(Deadline::is_over::<P>) {
-            Some(End::Deadline)
-        } else {
-            None
-        }
+    pub fn is_reached(&self) -> bool {
+        self.is_cancelled() || self.deadline.is_some_and(Deadline::is_over::<P>)
     }
 
     /// Waits without a node, for threads beyond the slots and for a fifth context: attempts, with a
@@ -295,7 +248,7 @@ impl<P: Platform> Limit<'_, P> {
     pub fn wait_without_node(&self, attempt: impl Fn() -> bool) -> bool {
         stat::count::<P>(Event::LockNoNode);
         while !attempt() {
-            if self.reached().is_some() {
+            if self.is_reached() {
                 return false;
             }
             backoff_sleep::<P>();
@@ -382,11 +335,9 @@ impl<P: Platform> Waiter<P> {
             // WC: acquire, pairs with WK.
             let kicks = node.kicks.load(Acquire);
             if done() {
-                Step::ConditionHolds.taken::<P>();
                 return true;
             }
-            if let Some(end) = limit.reached() {
-                end.step().taken::<P>();
+            if limit.is_reached() {
                 return false;
             }
             Self::halt(node, kicks, limit);
@@ -398,34 +349,32 @@ impl<P: Platform> Waiter<P> {
         stat::timed::<P, ()>(Latency::TimeBlocked, || {
             P::halt(&node.kicks, kicks, limit.deadline, WakeClass::Waiter);
         });
-        Step::Halt.taken::<P>();
     }
 
-    /// Sleeps until signalled, or until `limit` is reached. The waiter may still be in its list
-    /// after that. Before it gives up, it must check under the wait lock that it was not signalled
-    /// after all.
-    pub fn sleep(&self, limit: &Limit<'_, P>) -> End {
+    /// Sleeps until signalled, and returns the state, or until `limit` is reached. The waiter may
+    /// still be in its list then. Before it gives up, it must check under the wait lock that it was
+    /// not signalled after all.
+    pub fn sleep(&self, limit: &Limit<'_, P>) -> Option<u32> {
         let node = self.node();
         let token = limit.cancel.map(|token| token.watch(node));
-        let end = loop {
+        let signalled = loop {
             // WC: acquire, pairs with WK.
             let kicks = node.kicks.load(Acquire);
             // Acquire, pairs with WS.
             let state = node.state.load(Acquire);
             if state != WAITING {
-                break End::Signalled(state);
+                break Some(state);
             }
-            if let Some(end) = limit.reached() {
-                break end;
+            if limit.is_reached() {
+                break None;
             }
             Self::halt(node, kicks, limit);
         };
-        end.step().taken::<P>();
         drop(token);
-        if stat::is_on() && matches!(end, End::Signalled(_)) {
+        if stat::is_on() && signalled.is_some() {
             count_wake(node);
         }
-        end
+        signalled
     }
 }
 

@@ -125,7 +125,6 @@
 
 mod class;
 mod context;
-mod states;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -139,7 +138,6 @@ use crate::platform::{Atomic, Platform};
 use crate::raw::{ConstLock, RawLock};
 use crate::sleep::wait_list::{Limit, WaitList, Waiter};
 use crate::stat::{self, Event};
-use states::Step;
 use wait::Party;
 
 const NAME: u32 = 0xffff;
@@ -192,7 +190,6 @@ impl<P: Platform> WwMutex<P> {
         // (-, 0, 0) -> (name, 1, 0). WA: acquire, pairs with WU; release, pairs with WE.
         self.word
             .compare_exchange(0, LOCKED | name, AcqRel, Relaxed)
-            .inspect(|_| Step::Lock.taken::<P>())
             .is_ok()
     }
 
@@ -230,9 +227,8 @@ impl<P: Platform> WwMutex<P> {
         let released = self
             .word
             .compare_exchange(LOCKED | name, 0, Release, Relaxed);
-        match released {
-            Ok(_) => Step::Unlock.taken::<P>(),
-            Err(_) => self.release_slow(name),
+        if released.is_err() {
+            self.release_slow(name);
         }
     }
 }

@@ -13,7 +13,6 @@ use std::thread_local;
 use std::vec::Vec;
 
 use super::{Action, Box, Toy};
-use crate::diagram::Transition;
 use crate::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Pause,
     Platform, Spin, WakeClass,
@@ -278,10 +277,6 @@ impl Platform for Watch {
 
     fn spread(address: usize) -> u32 {
         Toy::spread(address)
-    }
-
-    fn transition(transition: Transition) {
-        Toy::transition(transition);
     }
 }
 

@@ -79,28 +79,10 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::spin::{Queued, queued};
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
+use crate::spin::Queued;
 use overlock_core::facts::{Bound, Facts, HasFacts};
 use overlock_core::platform::{Atomic, ByteLanes, Pause, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock, RawRwLock};
-
-diagram! {
-    "qrwlock" {
-        Read = "(r, 0, 0) -> (r + 1, 0, 0)",
-        NotYet = "(r, w, l) -> (r + 1, w, l): not yet",
-        BackOut = "(r, w, l) -> (r - 1, w, l)",
-        CountAgain = "(r, w, l) -> (r + 1, w, l): at the head of the queue",
-        ReadPast = "(r, 1, 0) -> (r + 1, 1, 0): in a handler",
-        Stay = "(r, *, 1) -> (r + 1, *, 1): in a handler",
-        SeeNoWriter = "(r, w, 0): a reader that stays is one",
-        UnlockRead = "(r, *, *) -> (r - 1, *, *)",
-        Write = "(0, 0, 0) -> (0, 0, 1)",
-        Wait = "(r, 0, l) -> (r, 1, l)",
-        Take = "(0, 1, 0) -> (0, 0, 1)",
-        UnlockWrite = "(r, *, 1) -> (r, *, 0)",
-    }
-}
 
 /// The queued reader-writer spinlock: see the [module's page](self). 8 bytes.
 #[derive(Debug)]
@@ -143,13 +125,8 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
     pub fn read_in_handler(&self) {
         let seen = self.count_in();
         if seen & (WRITER | FULL) != 0 {
-            Step::Stay.taken::<P>();
             self.report_full(seen);
             self.wait_for_writer();
-        } else if seen & WAITING != 0 {
-            Step::ReadPast.taken::<P>();
-        } else {
-            Step::Read.taken::<P>();
         }
     }
 
@@ -165,7 +142,6 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         // (0, 0, 0) -> (0, 0, 1). WA: acquire, pairs with WU and RU.
         self.word
             .compare_exchange(0, WRITER, Acquire, Relaxed)
-            .inspect(|_| Step::Write.taken::<P>())
             .is_ok()
     }
 
@@ -179,7 +155,7 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
                 .word
                 .compare_exchange(WAITING, WRITER, Acquire, Relaxed);
             if taken.is_ok() {
-                return Step::Take.taken::<P>();
+                return;
             }
             P::pause(Pause::Turns(1));
         }
@@ -187,12 +163,10 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
 
     #[cold]
     fn read_slow(&self, seen: u32) {
-        Step::NotYet.taken::<P>();
         self.report_full(seen);
         self.back_out();
         let token = self.queue.lock();
         self.count_in();
-        Step::CountAgain.taken::<P>();
         self.wait_for_writer();
         // SAFETY: locked above.
         unsafe { self.queue.unlock(token) };
@@ -202,7 +176,6 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
     fn back_out(&self) {
         // (r, w, l) -> (r - 1, w, l). Relaxed: it has read nothing.
         self.word.fetch_sub(READER, Relaxed);
-        Step::BackOut.taken::<P>();
     }
 
     /// Waits, counted in, until there is no writer.
@@ -212,7 +185,6 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
             word & (WRITER | FULL) == 0
         });
-        Step::SeeNoWriter.taken::<P>();
     }
 
     /// Reports a reader that is one too many, which is misuse. The caller is counted in.
@@ -230,7 +202,6 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
         if !self.take() {
             // (r, 0, l) -> (r, 1, l). Relaxed: it protects no data.
             self.word.fetch_or(WAITING, Relaxed);
-            Step::Wait.taken::<P>();
             self.wait_as_head();
         }
         // SAFETY: locked above.
@@ -247,10 +218,6 @@ impl<P: Platform, L: RawLock> HasFacts for Qrwlock<P, L> {
     };
 }
 
-impl<P: Platform> HasDiagram for Qrwlock<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM, &queued::DIAGRAM];
-}
-
 // SAFETY: I1 and I2.
 unsafe impl<P: Platform, L: RawLock + ConstLock> RawRwLock for Qrwlock<P, L> {
     type Read = ();
@@ -261,9 +228,7 @@ unsafe impl<P: Platform, L: RawLock + ConstLock> RawRwLock for Qrwlock<P, L> {
     #[inline]
     fn read(&self) {
         let seen = self.count_in();
-        if seen & (WRITER | WAITING | FULL) == 0 {
-            Step::Read.taken::<P>();
-        } else {
+        if seen & (WRITER | WAITING | FULL) != 0 {
             self.read_slow(seen);
         }
     }
@@ -274,11 +239,9 @@ unsafe impl<P: Platform, L: RawLock + ConstLock> RawRwLock for Qrwlock<P, L> {
             return None;
         }
         if self.count_in() & (WRITER | WAITING | FULL) != 0 {
-            Step::NotYet.taken::<P>();
             self.back_out();
             return None;
         }
-        Step::Read.taken::<P>();
         Some(())
     }
 
@@ -290,7 +253,6 @@ unsafe impl<P: Platform, L: RawLock + ConstLock> RawRwLock for Qrwlock<P, L> {
         );
         // (r, w, 0) -> (r - 1, w, 0). RU: release, pairs with WA.
         self.word.fetch_sub(READER, Release);
-        Step::UnlockRead.taken::<P>();
     }
 
     #[inline]
@@ -313,7 +275,6 @@ unsafe impl<P: Platform, L: RawLock + ConstLock> RawRwLock for Qrwlock<P, L> {
         );
         // (r, w, 1) -> (r, w, 0). WU: release, pairs with RA and WA.
         self.word.byte0_store(0, Release);
-        Step::UnlockWrite.taken::<P>();
     }
 
     /// A reader that has to wait counts too, briefly.

@@ -145,7 +145,6 @@
 
 mod fork;
 mod policy;
-mod states;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -161,7 +160,6 @@ use overlock_core::platform::{Atomic, Deadline, Platform};
 use overlock_core::raw::{ConstLock, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 use overlock_core::sleep::cancel::CancelToken;
 use overlock_core::sleep::wait_list::{Limit, WaitList};
-use states::Step;
 use word::{FLAGS, WAITERS};
 
 /// The mutex: see the [module's page](self). 12 bytes.
@@ -204,7 +202,6 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         // (0; ) -> (me; ). MA: acquire, pairs with MU.
         self.owner
             .compare_exchange(0, word::mine::<P>(), Acquire, Relaxed)
-            .inspect(|_| Step::Lock.taken::<P>())
             .is_ok()
     }
 
@@ -222,7 +219,6 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
             && self
                 .owner
                 .compare_exchange(seen, 0, Release, Relaxed)
-                .inspect(|_| Step::Unlock.taken::<P>())
                 .is_ok()
     }
 

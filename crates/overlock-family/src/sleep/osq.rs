@@ -102,30 +102,9 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::links::backoff_sleep;
 use overlock_core::node::{Node, NodeGuard, NodeId};
 use overlock_core::platform::{Atomic, Cpu, Pause, Platform, Spin};
-
-diagram! {
-    "osq" {
-        ArriveFirst = "(0; ) -> (a; a)",
-        Arrive = "(b; a..b) -> (c; a..b  c)",
-        Link = "(c; a..b  c) -> (c; a..b->c)",
-        NoNode = "without a node: never in the queue",
-        SeeOurs = "(c; b..c): b sees OURS, it is the head",
-        UnlockAlone = "(a; a) -> (0; )",
-        Unlock = "(c; a->b..c) -> (c; a  b..c)",
-        Handoff = "(c; a  b..c) -> (c; b..c)",
-        A = "(*; a->b->c) -> (*; a  b->c)",
-        AInVain = "(*; a  b->c): a has taken its link",
-        SeeOursLate = "(c; b..c): b was about to leave, and sees OURS",
-        B = "(*; a  b->c) -> (*; a  b  c)",
-        BAsLast = "(b; a  b) -> (a; a): it has left",
-        NotYet = "(c; b  c): c has still to link, or is just leaving",
-        C = "(*; a  b  c) -> (*; a->c)",
-    }
-}
 
 /// The optimistic spin queue: see the [module's page](self). 2 bytes.
 #[derive(Debug)]
@@ -169,10 +148,7 @@ impl<P: Platform> Osq<P> {
     /// left: so `Some` comes even where `stop` holds or `limit` is used up.
     #[inline]
     pub fn lock(&self, limit: Spin, stop: impl Fn() -> bool) -> Option<Head<'_, P>> {
-        let Some(guard) = NodeGuard::new() else {
-            Step::NoNode.taken::<P>();
-            return None;
-        };
+        let guard = NodeGuard::new()?;
         if self.join(&guard) || self.wait(&guard, limit, stop) {
             Some(Head { queue: self, guard })
         } else {
@@ -194,14 +170,10 @@ impl<P: Platform> Osq<P> {
     fn join(&self, guard: &NodeGuard<P>) -> bool {
         match self.arrive(guard) {
             Some(before) => {
-                Step::Arrive.taken::<P>();
                 Self::link(guard, before);
                 false
             }
-            None => {
-                Step::ArriveFirst.taken::<P>();
-                true
-            }
+            None => true,
         }
     }
 
@@ -221,7 +193,6 @@ impl<P: Platform> Osq<P> {
         // (c; ..b  c) -> (c; ..b->c). OL: release, pairs with the exchange in `take_next`.
         let next = &before.node::<P>().next;
         next.store(guard.id().bits().into(), Release);
-        Step::Link.taken::<P>();
     }
 
     /// Waits for the handoff, or leaves. Returns whether the caller is the head.
@@ -232,9 +203,6 @@ impl<P: Platform> Osq<P> {
             seen == OURS || stop() || lost_its_cpu::<P>(seen)
         });
         let ours = polled == Ok(OURS);
-        if ours {
-            Step::SeeOurs.taken::<P>();
-        }
         ours || self.leave(guard)
     }
 
@@ -243,14 +211,10 @@ impl<P: Platform> Osq<P> {
     fn leave(&self, guard: &NodeGuard<P>) -> bool {
         let id = guard.id();
         let Some(before) = Self::leave_predecessor(id) else {
-            Step::SeeOursLate.taken::<P>();
             return true;
         };
         if let Some(after) = self.detach(id, before.bits()) {
-            Step::B.taken::<P>();
             Self::relink(before, after);
-        } else {
-            Step::BAsLast.taken::<P>();
         }
         false
     }
@@ -272,8 +236,6 @@ impl<P: Platform> Osq<P> {
         name(wait).is_some_and(|before| {
             let next = &before.node::<P>().next;
             next.compare_exchange(id.bits().into(), 0, Relaxed, Relaxed)
-                .inspect(|_| Step::A.taken::<P>())
-                .inspect_err(|_| Step::AInVain.taken::<P>())
                 .is_ok()
         })
     }
@@ -288,9 +250,6 @@ impl<P: Platform> Osq<P> {
                 return true;
             }
             after = Self::take_next(id);
-            if after.is_none() {
-                Step::NotYet.taken::<P>();
-            }
             after.is_some()
         });
         after
@@ -330,25 +289,16 @@ impl<P: Platform> Osq<P> {
         after.node::<P>().wait.store(before.bits().into(), Relaxed);
         // (*; a  b  c) -> (*; a->c). OL: release, pairs with the exchange in `take_next`.
         before.node::<P>().next.store(after.bits().into(), Release);
-        Step::C.taken::<P>();
     }
 }
 
 impl<P: Platform> Drop for Head<'_, P> {
     fn drop(&mut self) {
         if let Some(after) = self.queue.detach(self.guard.id(), 0) {
-            Step::Unlock.taken::<P>();
             // (c; a  b..c) -> (c; b..c). OW: release, pairs with the acquire loads of `wait`.
             after.node::<P>().wait.store(OURS, Release);
-            Step::Handoff.taken::<P>();
-        } else {
-            Step::UnlockAlone.taken::<P>();
         }
     }
-}
-
-impl<P: Platform> HasDiagram for Osq<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 /// Returns the node that `next` or `wait` names; `None` for OURS.

@@ -176,7 +176,6 @@ mod fork;
 pub mod policy;
 mod queue;
 mod spin;
-mod states;
 #[cfg(test)]
 mod tests;
 mod wake;
@@ -190,7 +189,6 @@ use overlock_core::platform::{Atomic, Deadline, Platform};
 use overlock_core::raw::{ConstLock, RawDowngradeRwLock, RawRwLock, RawTimedRwLock};
 use overlock_core::sleep::wait_list::{Limit, WaitList};
 use policy::{Policy, Timed};
-use states::Step;
 use word::must_queue;
 
 const WRITER: u32 = 1;
@@ -248,7 +246,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         // exchange can.
         let seen = self.count.fetch_add(READER, Acquire);
         if seen & (WRITER | WAITERS | HANDOFF | FULL) == 0 {
-            Step::Read.taken::<P>();
             return true;
         }
         self.read_slow(seen, limit)
@@ -259,7 +256,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         // (0, 0) -> (1, 0). WA: acquire, pairs with WU and RU.
         let free = self.count.compare_exchange(0, WRITER, Acquire, Relaxed);
         if free.is_ok() {
-            Step::Write.taken::<P>();
             self.set_owner();
         }
         free.is_ok() || self.write_slow(limit)
@@ -269,11 +265,9 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     #[cold]
     fn read_slow(&self, seen: u32, limit: &Limit<'_, P>) -> bool {
         if Y::READERS_STEAL && seen & (WRITER | FULL) == 0 && !must_queue(seen) {
-            Step::Keep.taken::<P>();
             self.on_stolen(seen);
             return true;
         }
-        Step::ReadInVain.taken::<P>();
         self.leave();
         overlock_core::check!(seen & FULL == 0, "more than 2^23 readers of one lock");
         self.spin_read(limit) || self.sleep_read(limit)

@@ -66,20 +66,10 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::{Ticket, ticket};
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
+use super::Ticket;
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::{Atomic, Pause, Platform};
 use overlock_core::raw::{ConstLock, RawLock};
-
-diagram! {
-    "backoff_ticket" {
-        Pause = "waiting, n > 0: pauses delay * n",
-        Lengthen = "load -> waiting: not yet after two pauses, lengthens the delay",
-        Poll = "waiting, n = 0: polls the word",
-        Shorten = "load -> served: paused for too long, shortens the delay",
-    }
-}
 
 /// The ticket lock with proportional back-off: see the [module's page](self). 8 bytes.
 ///
@@ -139,11 +129,9 @@ impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
         loop {
             let ahead = self.ticket.ahead(number);
             if ahead == 0 {
-                ticket::Step::Serve.taken::<P>();
                 if pauses > 0 {
                     // The last pause was too long, by an unknown amount.
                     delay = Self::shorter(delay);
-                    Step::Shorten.taken::<P>();
                 }
                 break;
             }
@@ -151,16 +139,13 @@ impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
             // little.
             if pauses > 1 {
                 delay = Self::longer(delay);
-                Step::Lengthen.taken::<P>();
             }
             if ahead == 1 {
-                Step::Poll.taken::<P>();
                 self.ticket.wait_for(number);
                 break;
             }
             let iterations = u64::from(delay) * u64::from(ahead - 1) / u64::from(ITERATION);
             P::pause(Pause::Turns(u32::try_from(iterations).unwrap_or(u32::MAX)));
-            Step::Pause.taken::<P>();
             pauses = pauses.saturating_add(1);
         }
         // B3: the lock is ours.
@@ -173,10 +158,6 @@ impl<P: Platform, const MAX: u32> HasFacts for BackoffTicket<P, MAX> {
         about: "ticket with proportional back-off",
         ..Ticket::<P>::FACTS
     };
-}
-
-impl<P: Platform, const MAX: u32> HasDiagram for BackoffTicket<P, MAX> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&ticket::DIAGRAM, &DIAGRAM];
 }
 
 // SAFETY: as for `Ticket`, which does all the work: `wait` returns only once the ticket lock serves

@@ -109,27 +109,12 @@ use context::Context;
 pub use lazy::LazyFastQueue;
 
 use crate::tables::FamilyPlatform;
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::node::take_without_node;
 use overlock_core::platform::{Atomic, Spin};
 use overlock_core::raw::{Create, CreateError, RawLock};
 use overlock_core::stat::{self, Event};
 use tickets::{QueueTicket, TicketId};
-
-diagram! {
-    "fast_queue" {
-        Take = "(t, RELEASED) -> (s, OWNER): ours at once",
-        Join = "(t, *) -> (s, WAITING): we poll t",
-        Own = "t: RELEASED, so s: OWNER: ours",
-        TryTake = "(t, RELEASED) -> (s, OWNER): ours, t was what we saw",
-        TryLose = "(t, RELEASED) -> (u, *): another one was faster",
-        Release = "(s, OWNER) -> (s, RELEASED)",
-        TakeReserve = "r -> TAKEN: no spare, joins with the reserve",
-        LeaveReserve = "TAKEN -> t: leaves a reserve",
-        Destroy = "(t, RELEASED) -> nothing: t and the reserve are the pool's",
-    }
-}
 
 /// The fast queue spinlock: see the [module's page](self). 16 bytes, and two tickets of the pool.
 #[derive(Debug)]
@@ -205,8 +190,6 @@ impl<P: FamilyPlatform> FastQueue<P> {
         // FL: acquire, pairs with FU.
         if P::family_tables().tickets.get(before).wait.load(Acquire) != RELEASED {
             wait(P::family_tables().tickets.get(before));
-        } else {
-            Step::Take.taken::<P>();
         }
         // (s, WAITING) -> (s, OWNER). Relaxed: only snapshots tell the two apart.
         ticket.wait.store(OWNER, Relaxed);
@@ -223,9 +206,7 @@ impl<P: FamilyPlatform> FastQueue<P> {
         // (t, RELEASED) -> (s, OWNER). FT: release; the load that found t RELEASED was FL.
         self.latest
             .compare_exchange(seen, word, Release, Relaxed)
-            .inspect_err(|_| Step::TryLose.taken::<P>())
             .ok()?;
-        Step::TryTake.taken::<P>();
         ticket.uses.store((word >> 32) as u32, Relaxed);
         named(seen)
     }
@@ -234,7 +215,6 @@ impl<P: FamilyPlatform> FastQueue<P> {
     fn lock_with_reserve(&self) -> FastQueueToken {
         let take = || self.take_reserve();
         let mine = take_without_node::<P, _>(&self.reserve, |id| id != TAKEN, take);
-        Step::TakeReserve.taken::<P>();
         let before = self.join(mine);
         self.leave_reserve(before);
         FastQueueToken(mine)
@@ -243,7 +223,6 @@ impl<P: FamilyPlatform> FastQueue<P> {
     #[cold]
     fn try_lock_with_reserve(&self, seen: u64) -> Option<FastQueueToken> {
         let mine = self.take_reserve()?;
-        Step::TakeReserve.taken::<P>();
         let before = self.join_free(mine, seen);
         self.leave_reserve(before.unwrap_or(mine));
         before.map(|_| FastQueueToken(mine))
@@ -260,20 +239,17 @@ impl<P: FamilyPlatform> FastQueue<P> {
     fn leave_reserve(&self, id: TicketId) {
         // FR: release, pairs with `take_reserve`.
         self.reserve.store(id.bits(), Release);
-        Step::LeaveReserve.taken::<P>();
     }
 }
 
 /// Waits until `before` is released.
 #[cold]
 fn wait<P: FamilyPlatform>(before: &QueueTicket<P>) {
-    Step::Join.taken::<P>();
     stat::count::<P>(Event::LockSlowpath);
     // FL: acquire, pairs with FU.
     let _ = P::wait_until(&before.wait, Acquire, Spin::Forever, |wait: u32| {
         wait == RELEASED
     });
-    Step::Own.taken::<P>();
 }
 
 /// Takes two tickets from the pool, for a lock.
@@ -308,7 +284,6 @@ impl<P: FamilyPlatform> Drop for FastQueue<P> {
         let free = P::family_tables().tickets.get(latest).wait.load(Acquire) == RELEASED;
         if free {
             P::family_tables().tickets.give(latest);
-            Step::Destroy.taken::<P>();
         }
         overlock_core::check!(free, "a fast queue spinlock was destroyed while held");
     }
@@ -322,10 +297,6 @@ impl<P: FamilyPlatform> HasFacts for FastQueue<P> {
         slow: Slow::Queued,
         ..Facts::SPINNING
     };
-}
-
-impl<P: FamilyPlatform> HasDiagram for FastQueue<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: each ticket found in the lock is found by one acquisition (one exchange). It returns only
@@ -371,7 +342,6 @@ unsafe impl<P: FamilyPlatform> RawLock for FastQueue<P> {
         // FU: (s, OWNER) -> (s, RELEASED). Release, pairs with FL. After this neither the ticket
         // nor the lock is ours.
         ticket.wait.store(RELEASED, Release);
-        Step::Release.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {

@@ -94,25 +94,11 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::tables::FamilyPlatform;
 use grants::Grants;
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::node::{CONTEXTS, NodeId, SlotGuard, take_without_node};
 use overlock_core::platform::{Atomic, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock};
 use overlock_core::stat::{self, Event};
-
-diagram! {
-    "hemlock" {
-        Enter = "(0; ) -> (a; a; 0): ours at once",
-        Arrive = "(b; a..b; 0) -> (c; a..b c; 0): c waits",
-        Empty = "(a; a; 0) -> (0; )",
-        Grant = "(c; a b..c; 0) -> (c; a b..c; L)",
-        TakeGrant = "(c; a b..c; L) -> (c; b..c; 0): b is the owner",
-        EnterAsSpare = "(0; ) -> (SPARE; SPARE): no slot",
-        GrantFromSpare = "(c; SPARE b..c): owner = GRANTED",
-        TakeFromSpare = "(c; SPARE b..c) -> (c; b..c; 0): b is the owner",
-    }
-}
 
 /// Hemlock: see the [module's page](self). 8 bytes.
 #[derive(Debug)]
@@ -195,7 +181,6 @@ impl<P: FamilyPlatform> Context<P> {
         grants.context.store(before.max(above), Relaxed);
         // (c; a b..c; 0) -> (c; a b..c; L). KG: release, pairs with the waiter's load.
         grant.store(address, Release);
-        Step::Grant.taken::<P>();
         // K2. The word that is waited for is the thread's own.
         let _ = P::wait_until(grant, Relaxed, Spin::Forever, |grant: usize| {
             grant != address
@@ -213,14 +198,12 @@ impl<P: FamilyPlatform> Hemlock<P> {
     /// Waits behind `before` to become the owner.
     #[cold]
     fn wait(&self, before: u32) {
-        Step::Arrive.taken::<P>();
         stat::count::<P>(Event::LockSlowpath);
         if before == SPARE {
             // KS: acquire, pairs with SPARE's unlock.
             let _ = P::wait_until(&self.owner, Acquire, Spin::Forever, |owner: u32| {
                 owner == GRANTED
             });
-            Step::TakeFromSpare.taken::<P>();
             return;
         }
         let (grant, address) = (grant_of::<P>(before), self.address());
@@ -231,7 +214,6 @@ impl<P: FamilyPlatform> Hemlock<P> {
         // (c; a b..c; L) -> (c; b..c; 0). Relaxed: the word alone. After this, a's grant is not
         // ours to touch (K2).
         grant.store(0, Relaxed);
-        Step::TakeGrant.taken::<P>();
     }
 
     #[cold]
@@ -242,14 +224,13 @@ impl<P: FamilyPlatform> Hemlock<P> {
     /// Enters the queue where it is empty.
     #[inline]
     fn enter_empty(&self, context: Option<Context<P>>) -> Option<HemlockToken<P>> {
-        let (name, entered) = match &context {
-            Some(context) => (context.name(), Step::Enter),
-            None => (SPARE, Step::EnterAsSpare),
+        let name = match &context {
+            Some(context) => context.name(),
+            None => SPARE,
         };
         // (0; ) -> (a; a; 0). KT: acquire and release.
         let entry = self.tail.compare_exchange(0, name, AcqRel, Relaxed);
         entry.ok()?;
-        entered.taken::<P>();
         self.owner.store(name, Relaxed);
         Some(HemlockToken(context))
     }
@@ -263,7 +244,6 @@ impl<P: FamilyPlatform> Hemlock<P> {
             None => {
                 // KS: release, pairs with the waiter's load.
                 self.owner.store(GRANTED, Release);
-                Step::GrantFromSpare.taken::<P>();
             }
         }
     }
@@ -294,10 +274,6 @@ impl<P: Platform> HasFacts for Hemlock<P> {
     };
 }
 
-impl<P: Platform> HasDiagram for Hemlock<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
-}
-
 // SAFETY: a thread becomes the owner by an exchange of the tail from 0, which one can win, or by a
 // grant of this lock's address to the slot before it in the queue. By K1 and K3 that grant has one
 // waiter, and each unlock that finds a successor makes one.
@@ -313,7 +289,7 @@ unsafe impl<P: FamilyPlatform> RawLock for Hemlock<P> {
         };
         // (b; a..b; 0) -> (c; a..b c; 0), or (0; ) -> (c; c; 0). KT: acquire and release.
         match self.tail.swap(context.name(), AcqRel) {
-            0 => Step::Enter.taken::<P>(),
+            0 => {}
             before => self.wait(before),
         }
         self.owner.store(context.name(), Relaxed);
@@ -332,9 +308,9 @@ unsafe impl<P: FamilyPlatform> RawLock for Hemlock<P> {
     unsafe fn unlock(&self, token: HemlockToken<P>) {
         let name = token.0.as_ref().map_or(SPARE, Context::name);
         // (a; a; 0) -> (0; ). Release, pairs with KT of the next owner.
-        match self.tail.compare_exchange(name, 0, Release, Relaxed) {
-            Ok(_) => Step::Empty.taken::<P>(),
-            Err(_) => self.hand_off(token.0.as_ref()),
+        let empty = self.tail.compare_exchange(name, 0, Release, Relaxed);
+        if empty.is_err() {
+            self.hand_off(token.0.as_ref());
         }
         // Here the token's guard ends, not before (K4). It touches the slot, not the lock.
     }

@@ -38,18 +38,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::pv::{self, Form, PvLock};
 use super::queued::{LOCKED_BYTE, PENDING_BYTE};
-use overlock_core::diagram::diagram;
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::{Platform, Spin};
-
-diagram! {
-    "hybrid" {
-        Unfair = "(n, 0, *): unfair mode, spins",
-        Stolen = "unfair mode, or free: stolen",
-        Queue = "(0, *, *), (*, 1, *): queued mode",
-        GiveUp = "(n, 0, *): unfair mode for too long, queue",
-    }
-}
 
 /// The hybrid lock: see the [module's page](self). 4 bytes.
 pub type Hybrid<P> = PvLock<P, Published>;
@@ -93,7 +83,7 @@ fn is_queued_mode(word: u32) -> bool {
 /// limit after each attempt, a newcomer could lose every race and never join the queue.
 pub(super) fn steal<P: Platform>(word: &P::U32, unfair: Spin) -> bool {
     let polls = Cell::new(0);
-    let step = loop {
+    loop {
         let limit = match unfair {
             Spin::Polls(most) => Spin::Polls(most.saturating_sub(polls.get())),
             limit => limit,
@@ -103,19 +93,13 @@ pub(super) fn steal<P: Platform>(word: &P::U32, unfair: Spin) -> bool {
             polls.set(polls.get().wrapping_add(1));
             pv::is_free(seen) || is_queued_mode(seen)
         });
-        if polls.get() > 1 {
-            Step::Unfair.taken::<P>();
-        }
         match ended {
-            Ok(seen) if pv::is_free(seen) && pv::take::<P>(word) => break Step::Stolen,
-            Ok(seen) if is_queued_mode(seen) => break Step::Queue,
+            Ok(seen) if pv::is_free(seen) && pv::take::<P>(word) => return true,
+            Ok(seen) if is_queued_mode(seen) => return false,
             Ok(_) => {}
-            Err(_) => break Step::GiveUp,
+            Err(_) => return false,
         }
-    };
-    let stolen = matches!(step, Step::Stolen);
-    step.taken::<P>();
-    stolen
+    }
 }
 
 impl<P: Platform> HasFacts for Hybrid<P> {

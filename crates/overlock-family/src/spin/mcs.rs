@@ -85,27 +85,11 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Slow};
 use overlock_core::node::{NodeGuard, NodeId, take_without_node};
 use overlock_core::platform::{Atomic, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock};
 use overlock_core::stat::{self, Event};
-
-diagram! {
-    "mcs" {
-        Enter = "(0; ) -> (a; a): ours at once",
-        Arrive = "(b; a..b) -> (c; a..b  c)",
-        Link = "(c; a..b  c) -> (c; a..b->c): waits",
-        LinkToSpare = "(c; SPARE  c) -> (c; SPARE->c): waits",
-        Own = "(c; c..): the owner",
-        Empty = "(a; a) -> (0; )",
-        AwaitLink = "(b; a  b): a waits for b's link",
-        Handoff = "(c; a->b..c) -> (c; b..c)",
-        EnterAsSpare = "(0; ) -> (SPARE; SPARE): no node",
-        ClearSpare = "(c; SPARE->b..c) -> (c; SPARE  b..c)",
-    }
-}
 
 /// The MCS lock: see the [module's page](self). 8 bytes.
 #[derive(Debug)]
@@ -153,21 +137,18 @@ impl<P: Platform> Mcs<P> {
     /// Links behind `before` and waits to become the owner.
     #[cold]
     fn wait(&self, before: u32, guard: &NodeGuard<P>) {
-        Step::Arrive.taken::<P>();
         stat::count::<P>(Event::LockSlowpath);
-        let (link, linked) = match node_named(before) {
-            Some(id) => (&id.node::<P>().next, Step::Link),
-            None => (&self.spare_next, Step::LinkToSpare),
+        let link = match node_named(before) {
+            Some(id) => &id.node::<P>().next,
+            None => &self.spare_next,
         };
         // (c; a..b  c) -> (c; a..b->c). MN: release, pairs with the load in `hand_off`. After
         // this, b is not ours to touch (N2).
         link.store(name(guard), Release);
-        linked.taken::<P>();
         // MH: acquire, pairs with the handoff.
         let _ = P::wait_until(&guard.node().wait, Acquire, Spin::Forever, |wait: u32| {
             wait == OWNER
         });
-        Step::Own.taken::<P>();
     }
 
     #[cold]
@@ -178,13 +159,13 @@ impl<P: Platform> Mcs<P> {
     /// Enters the queue where it is empty.
     #[inline]
     fn enter_empty(&self, guard: Option<NodeGuard<P>>) -> Option<McsToken<P>> {
-        let (name, entered) = match &guard {
+        let name = match &guard {
             Some(guard) => {
                 guard.node().next.store(0, Relaxed);
                 guard.node().wait.store(OWNER, Relaxed);
-                (name(guard), Step::Enter)
+                name(guard)
             }
-            None => (SPARE, Step::EnterAsSpare), // ready (N4)
+            None => SPARE, // ready (N4)
         };
         // (0; ) -> (a; a). MT: acquire and release.
         if self
@@ -194,7 +175,6 @@ impl<P: Platform> Mcs<P> {
         {
             return None;
         }
-        entered.taken::<P>();
         Some(McsToken(guard))
     }
 
@@ -202,14 +182,9 @@ impl<P: Platform> Mcs<P> {
     #[inline(always)]
     fn empty(&self, name: u32) -> bool {
         // (a; a) -> (0; ). Release, pairs with MT of the next owner.
-        let empty = self.tail.compare_exchange(name, 0, Release, Relaxed);
-        let step = if empty.is_ok() {
-            Step::Empty
-        } else {
-            Step::AwaitLink
-        };
-        step.taken::<P>();
-        empty.is_ok()
+        self.tail
+            .compare_exchange(name, 0, Release, Relaxed)
+            .is_ok()
     }
 
     /// Makes the waiter behind the owner's `link` the owner.
@@ -226,11 +201,9 @@ impl<P: Platform> Mcs<P> {
         if core::ptr::eq(link, &self.spare_next) {
             // N4. Before the handoff: after it the lock may be freed, and SPARE in use again.
             self.spare_next.store(0, Relaxed);
-            Step::ClearSpare.taken::<P>();
         }
         // (c; a->b..c) -> (c; b..c). MH: release, pairs with the successor's load.
         next.node::<P>().wait.store(OWNER, Release);
-        Step::Handoff.taken::<P>();
     }
 }
 
@@ -253,10 +226,6 @@ impl<P: Platform> HasFacts for Mcs<P> {
     };
 }
 
-impl<P: Platform> HasDiagram for Mcs<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
-}
-
 // SAFETY: a thread owns the lock after it entered an empty queue, by an exchange of the tail that
 // only one can win, or after the last owner's handoff to it (N3). That happens once for each node
 // in the queue, in its predecessor's unlock.
@@ -276,7 +245,6 @@ unsafe impl<P: Platform> RawLock for Mcs<P> {
         // (b; a..b) -> (c; a..b  c), or (0; ) -> (c; c). MT: acquire and release.
         match self.tail.swap(name(&guard), AcqRel) {
             0 => {
-                Step::Enter.taken::<P>();
                 node.wait.store(OWNER, Relaxed);
             }
             before => self.wait(before, &guard),

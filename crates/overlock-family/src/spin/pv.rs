@@ -39,7 +39,7 @@
 //!    (m, 0, 1) owner: makes its successor the head
 //! ```
 //!
-//! `states.rs` has each transition, those of the word too.
+//! The comments beside the code have the transitions of the word.
 //!
 //! # Invariants
 //!
@@ -112,13 +112,10 @@
 //!   would have to pass on a lock that it does not hold.
 
 pub(crate) mod lock_hash;
-mod states;
 
 use core::fmt::Debug;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-
-use states::Step;
 
 use super::queued::{self, LOCKED, LOCKED_BYTE, PENDING, PENDING_BYTE};
 use super::{hybrid, pv_queued};
@@ -204,9 +201,9 @@ unsafe impl<P: FamilyPlatform, F: Form> RawLock for PvLock<P, F> {
     #[inline]
     fn lock(&self) {
         // (0, 0, 0) -> (0, 0, 1). PA: acquire, pairs with PU.
-        match self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
-            Ok(_) => Step::Take.taken::<P>(),
-            Err(_) => self.lock_slow(),
+        let taken = self.word.compare_exchange(0, LOCKED, Acquire, Relaxed);
+        if taken.is_err() {
+            self.lock_slow();
         }
     }
 
@@ -217,7 +214,6 @@ unsafe impl<P: FamilyPlatform, F: Form> RawLock for PvLock<P, F> {
             && self
                 .word
                 .compare_exchange(0, LOCKED, Acquire, Relaxed)
-                .inspect(|_| Step::Take.taken::<P>())
                 .is_ok();
         taken.then_some(())
     }
@@ -225,9 +221,9 @@ unsafe impl<P: FamilyPlatform, F: Form> RawLock for PvLock<P, F> {
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         // PU: (*, *, 1) -> (*, *, 0). Release, pairs with PA.
-        match self.word.byte0_compare_exchange(LOCKED as u8, 0, Release) {
-            Ok(_) => Step::Release.taken::<P>(),
-            Err(_) => self.unlock_slow(),
+        let released = self.word.byte0_compare_exchange(LOCKED as u8, 0, Release);
+        if released.is_err() {
+            self.unlock_slow();
         }
     }
 
@@ -263,23 +259,18 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
         let Some(guard) = queued::guard_node::<P>() else {
             return self.lock_without_node();
         };
-        stat::count::<P>(Event::LockSlowpath);
         let node = guard.node();
         node.state.store(RUNNING, Relaxed);
         let before = queued::join(&self.word, &guard);
-        let joined = match before {
-            Some(_) => Step::JoinBehind,
-            None => Step::JoinEmpty,
-        };
-        joined.taken::<P>();
+        stat::count::<P>(Event::LockSlowpath);
         let entered = before.is_some_and(|before| self.wait_in_queue(node, before.node()));
         self.wait_as_head(node, guard.id(), entered);
         // (n, 0, 1) -> (0, 0, 1). Relaxed: PA came before, and no thread takes anything from the
         // fact that a tail has gone.
         let alone = queued::tail(guard.id()) | LOCKED;
-        match self.word.compare_exchange(alone, LOCKED, Relaxed, Relaxed) {
-            Ok(_) => Step::LastLeaves.taken::<P>(),
-            Err(_) => self.hand_off(queued::successor(node)),
+        let last = self.word.compare_exchange(alone, LOCKED, Relaxed, Relaxed);
+        if last.is_err() {
+            self.hand_off(queued::successor(node));
         }
         // Here the guard ends, not before (I5).
     }
@@ -290,7 +281,6 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
             for _ in 0..F::POLLS.div_ceil(POLLS_PER_PREDECESSOR_CHECK) {
                 if before.state.load(Relaxed) & ASLEEP != 0 && node.state.load(Relaxed) == RUNNING {
                     // Our turn will not come soon: the waiter before us does not even run.
-                    Step::WaitEarly.taken::<P>();
                     stat::count::<P>(Event::PvWaitEarly);
                     break;
                 }
@@ -298,7 +288,7 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
                 // PH: acquire, pairs with the release in `hand_off`.
                 let state = P::wait_until(&node.state, Acquire, limit, |state: u32| state >= HEAD);
                 if let Ok(state) = state {
-                    return awake_as_head::<P>(state);
+                    return awake_as_head(state);
                 }
             }
             // PK: acquire, pairs with the release in `kick`. Before the last check.
@@ -309,10 +299,8 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
                 .state
                 .compare_exchange(RUNNING, HALTED, Relaxed, Acquire)
             {
-                Step::HaltTooLate.taken::<P>();
-                return awake_as_head::<P>(state);
+                return awake_as_head(state);
             }
-            Step::Halt.taken::<P>();
             stat::count::<P>(Event::PvWaitNode);
             halt(node, kicks);
             // HALTED -> RUNNING. It fails where we have become the head: PH then, acquire.
@@ -320,10 +308,8 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
                 .state
                 .compare_exchange(HALTED, RUNNING, Relaxed, Acquire)
             {
-                Step::WakeAsHead.taken::<P>();
                 return state == HASHED;
             }
-            Step::WakeInQueue.taken::<P>();
             stat::count::<P>(Event::PvSpuriousWakeup);
         }
     }
@@ -342,24 +328,22 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
             // If this is SLOW, we have an entry, and our unlocker is still to come (I1): we made it
             // SLOW ourselves, or PH made us see that our predecessor did. If it no longer is, this
             // is acquire and pairs with PU: our entry is gone.
-            if self.word.load(Acquire) & LOCKED_BYTE == SLOW {
-                Step::KeepEntry.taken::<P>();
-            } else if entered && !F::ENTER_AGAIN {
-                Step::SpinOn.taken::<P>();
-                continue;
-            } else if self.enter_or_take(id, entered) {
-                return;
+            if self.word.load(Acquire) & LOCKED_BYTE != SLOW {
+                if entered && !F::ENTER_AGAIN {
+                    continue;
+                }
+                if self.enter_or_take(id) {
+                    return;
+                }
             }
             entered = true;
             node.state.store(HASHED, Relaxed);
-            Step::Sleep.taken::<P>();
             stat::count::<P>(Event::PvWaitHead);
             if slept {
                 stat::count::<P>(Event::PvWaitAgain);
             }
             slept = true;
             halt(node, kicks);
-            Step::Wake.taken::<P>();
         }
     }
 
@@ -370,7 +354,6 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
     fn spin_as_head(&self) -> bool {
         // (n, 0, *) -> (n, 1, *): from now on no newcomer steals (I3).
         self.word.byte1_store(1, Relaxed);
-        Step::SetPending.taken::<P>();
         let limit = Spin::Polls(F::POLLS);
         let is_released = |word: u32| word & LOCKED_BYTE == 0;
         // Relaxed: the exchange acquires.
@@ -381,20 +364,17 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
                 .low_compare_exchange(PENDING as u16, LOCKED as u16, Acquire)
                 .is_ok()
             {
-                Step::HeadTakes.taken::<P>();
                 return true;
             }
-            Step::LosePending.taken::<P>();
         }
         // (n, 1, *) -> (n, 0, *): while we sleep others may steal.
         self.word.byte1_store(0, Relaxed);
-        Step::ClearPending.taken::<P>();
         false
     }
 
     /// Enters the head `id` into the hash, or takes the lock if it is free by now. Returns whether
-    /// it took it. `again`: the head had an entry before.
-    fn enter_or_take(&self, id: NodeId, again: bool) -> bool {
+    /// it took it.
+    fn enter_or_take(&self, id: NodeId) -> bool {
         let entry = lock_hash::insert::<P, _>(&self.word, id);
         // PE: (n, 0, *) -> (n, 0, SLOW), the last check. Release: the entry, for the unlocker's
         // load; acquire: where it was free this is PA, and pairs with PU.
@@ -404,14 +384,8 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
             // is this thread.
             self.word.byte0_store(LOCKED as u8, Relaxed);
             entry.clear();
-            Step::EnterTakes.taken::<P>();
             return true;
         }
-        let enter = match again {
-            true => Step::EnterAgain,
-            false => Step::Enter,
-        };
-        enter.taken::<P>();
         false
     }
 
@@ -423,10 +397,8 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
         if node
             .state
             .compare_exchange(RUNNING, HEAD, Release, Relaxed)
-            .is_ok()
+            .is_err()
         {
-            Step::MakeHead.taken::<P>();
-        } else {
             // It sleeps, so it is we who enter it, and our unlock that kicks it. (*, 0, 1) -> (*,
             // 0, SLOW). Relaxed, and before the entry: the unlocker is this thread.
             self.word.byte0_store(SLOW as u8, Relaxed);
@@ -435,7 +407,6 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
             // the acquire load. Not before the entry is there: the head enters itself
             // where it sees none (I1).
             node.state.store(HASHED, Release);
-            Step::EnterHalted.taken::<P>();
         }
     }
 
@@ -453,7 +424,6 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
         };
         // PU: (*, *, SLOW) -> (*, *, 0). Release, pairs with PA.
         self.word.byte0_store(0, Release);
-        Step::ReleaseSlow.taken::<P>();
         stamp(head.node::<P>());
         // PK: its release pairs with the acquire load before a halt: the last check of that halt
         // comes after our release of the lock. The node may be in another use by now (I2).
@@ -463,7 +433,6 @@ impl<P: FamilyPlatform, F: Form> PvLock<P, F> {
     /// Waits without a node, so without a place in the queue: steals as soon as it can.
     #[cold]
     fn lock_without_node(&self) {
-        Step::NoNode.taken::<P>();
         stat::count::<P>(Event::PvLockStealing);
         take_without_node::<P, _>(&self.word, is_free, || take::<P>(&self.word).then_some(()));
     }
@@ -481,18 +450,12 @@ pub(super) fn take<P: Platform>(word: &P::U32) -> bool {
     // (*, *, 0) -> (*, *, 1). PA: acquire, pairs with PU. The head may have set pending since the
     // caller loaded the word: then one of the two exchanges fails.
     word.byte0_compare_exchange(0, LOCKED as u8, Acquire)
-        .inspect(|_| Step::Steal.taken::<P>())
-        .inspect_err(|_| Step::LoseSteal.taken::<P>())
         .is_ok()
 }
 
 /// A waiter that is awake finds itself the head; returns whether its predecessor entered it.
-fn awake_as_head<P: Platform>(state: u32) -> bool {
-    let entered = state == HASHED;
-    if entered {
-        Step::EnterWoken.taken::<P>();
-    }
-    entered
+fn awake_as_head(state: u32) -> bool {
+    state == HASHED
 }
 
 /// Sleeps until the node has been kicked more often than `kicks` times; may return spuriously.

@@ -25,16 +25,8 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::pv::{self, Form, PvLock};
-use overlock_core::diagram::diagram;
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::{Atomic, Platform, Spin};
-
-diagram! {
-    "pv_queued" {
-        Try = "free, and no head spins for it: exchange",
-        Queue = "held, or a head spins for it: queue",
-    }
-}
 
 /// The paravirtual queued lock: see the [module's page](self). 4 bytes.
 pub type PvQueued<P> = PvLock<P, OneSteal>;
@@ -51,10 +43,7 @@ impl Form for OneSteal {
 /// One attempt. Returns whether it stole the lock.
 pub(super) fn steal<P: Platform>(word: &P::U32) -> bool {
     // Relaxed: `take` acquires.
-    let free = pv::is_free(word.load(Relaxed));
-    let step = if free { Step::Try } else { Step::Queue };
-    step.taken::<P>();
-    free && pv::take::<P>(word)
+    pv::is_free(word.load(Relaxed)) && pv::take::<P>(word)
 }
 
 impl<P: Platform> HasFacts for PvQueued<P> {

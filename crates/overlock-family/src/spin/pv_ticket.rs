@@ -105,36 +105,11 @@ pub use width::{Large, Small, Width};
 use width::{STEP, move_tail, next, out, served};
 
 use crate::tables::FamilyPlatform;
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts, NeedsNode, Waiting};
 use overlock_core::node::NodeGuard;
 use overlock_core::platform::{Atomic, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock};
 use overlock_core::stat::{self, Event, Latency};
-
-diagram! {
-    "pv_ticket" {
-        Take = "(h, h) -> (h, h+2): ours at once",
-        Draw = "(h, t) -> (h, t+2): we wait",
-        Serve = "(t, *): number t is served, ours",
-        CannotSleep = "waits: no node, or no room in the table; spins on",
-        Raise = "(h, t) -> (h|f, t): entered",
-        RaiseAgain = "(h|f, t) -> (h|f, t): entered, the flag is up already",
-        Pickup = "entered -> waits: number t is served meanwhile",
-        Sleep = "entered -> asleep",
-        Wake = "asleep -> waits: kicked, or a spurious wake-up",
-        Lower = "(n|f, n+2) -> (n, n+2): number n is served, no waiter sleeps",
-        KeepUp = "(n|f, t): number n is served, others wait",
-        Release = "(h, t) -> (h+2, t), with and without f",
-        Kick = "(h+2, t), f: the sleeper of h+2 is kicked",
-        KickNone = "(h+2, t), f: no waiter sleeps for h+2",
-        LowerLate = "(n, n|f) -> (n, n): unlocked, none waits",
-        KeepUpLate = "(n, t|f): unlocked, a waiter has come",
-        Refuse = "(h, t): refused, no number was drawn",
-        TakeBack = "(h, n+2) -> (h, n): refused, number n was never drawn",
-        PassOn = "(n, *) -> (n+2, *): refused, n's turn is passed on",
-    }
-}
 
 /// The paravirtual ticket lock: see the [module's page](self). 4 bytes, [`Small`] 2.
 ///
@@ -193,7 +168,6 @@ impl<P: FamilyPlatform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F
                 Err(_) => self.sleep(number),
             }
         };
-        Step::Serve.taken::<P>();
         F::acquired::<P, W>(&self.word, number, seen);
     }
 
@@ -201,30 +175,20 @@ impl<P: FamilyPlatform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F
     fn sleep(&self, number: u32) {
         stat::count::<P>(Event::TakenSlow);
         let Some(guard) = NodeGuard::<P>::new() else {
-            Step::CannotSleep.taken::<P>();
             return stat::count::<P>(Event::LockNoNode);
         };
         let key = ptr::from_ref(&self.word).addr();
         // V2: enter ...
         let Some(entry) = waiters::enter(key, number / STEP, &guard) else {
-            Step::CannotSleep.taken::<P>();
             return stat::count::<P>(Event::LockNoNode);
         };
         // ... raise: (h, t) -> (h|f, t). PR: release, pairs with PU ...
         let seen = W::raise::<P>(&self.word, F::bits::<W>());
-        let raised = match seen & F::bits::<W>() {
-            0 => Step::Raise,
-            _ => Step::RaiseAgain,
-        };
-        raised.taken::<P>();
         // ... recheck.
         if served::<W>(seen) == number {
-            Step::Pickup.taken::<P>();
             return stat::count::<P>(Event::TakenSlowPickup);
         }
-        Step::Sleep.taken::<P>();
         stat::timed::<P, _>(Latency::TimeBlocked, || entry.halt());
-        Step::Wake.taken::<P>();
         if stat::is_on() && served::<W>(W::load::<P>(&self.word, Relaxed)) != number {
             stat::count::<P>(Event::TakenSlowSpurious);
         }
@@ -244,13 +208,11 @@ impl<P: FamilyPlatform, W: Width, F: SlowFlag, const SPIN: u32> PvTicket<P, W, F
             if !last(seen) {
                 // SAFETY: it is our turn: we hold the lock.
                 unsafe { self.unlock(()) };
-                Step::PassOn.taken::<P>();
                 break;
             }
             // (h, n+2) -> (h, n). Relaxed: nothing was touched under the lock, and a
             // read-modify-write continues the release sequence of the last PU.
             if W::exchange::<P>(&self.word, seen, move_tail::<W>(seen, -1), Relaxed) {
-                Step::TakeBack.taken::<P>();
                 break;
             }
         }
@@ -298,26 +260,6 @@ impl<P: Platform, const SPIN: u32> HasFacts for PvTicket<P, Large, TailFlag, SPI
     };
 }
 
-impl<P: Platform, W: Width, F: SlowFlag, const SPIN: u32> HasDiagram for PvTicket<P, W, F, SPIN> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
-
-    const UNREACHABLE: &'static [&'static str] = match (W::BITS == Small::BITS, F::IN_TAIL) {
-        (true, false) => &[TAKE_BACK, PASS_ON, LOWER_LATE, KEEP_UP_LATE],
-        (true, true) => &[TAKE_BACK, PASS_ON, LOWER, KEEP_UP],
-        (false, false) => &[REFUSE, LOWER_LATE, KEEP_UP_LATE],
-        (false, true) => &[REFUSE, LOWER, KEEP_UP],
-    };
-}
-
-// The transitions that not all forms of the lock take.
-const REFUSE: &str = Step::Refuse.text();
-const TAKE_BACK: &str = Step::TakeBack.text();
-const PASS_ON: &str = Step::PassOn.text();
-const LOWER: &str = Step::Lower.text();
-const KEEP_UP: &str = Step::KeepUp.text();
-const LOWER_LATE: &str = Step::LowerLate.text();
-const KEEP_UP_LATE: &str = Step::KeepUpLate.text();
-
 // SAFETY: no number is out twice (V5), `lock` returns only while head is its number, `try_lock`
 // only where no number was out, and head moves on by the holder's unlock alone (V1).
 unsafe impl<P: FamilyPlatform, W: Width, F: SlowFlag, const SPIN: u32> RawLock
@@ -336,15 +278,9 @@ unsafe impl<P: FamilyPlatform, W: Width, F: SlowFlag, const SPIN: u32> RawLock
     fn lock(&self) {
         // (h, t) -> (h, t+2). Acquire: where head is our number, this is PL and pairs with PU.
         match W::draw::<P>(&self.word) {
-            Some(old) if served::<W>(old) == next::<W>(old) => Step::Take.taken::<P>(),
-            Some(old) => {
-                Step::Draw.taken::<P>();
-                self.wait(old);
-            }
-            None => {
-                Step::Refuse.taken::<P>();
-                refused::<W>()
-            }
+            Some(old) if served::<W>(old) == next::<W>(old) => {}
+            Some(old) => self.wait(old),
+            None => refused::<W>(),
         }
     }
 
@@ -355,8 +291,7 @@ unsafe impl<P: FamilyPlatform, W: Width, F: SlowFlag, const SPIN: u32> RawLock
             return None;
         }
         // (h, h) -> (h, h+2), the flag staying. Acquire: PL, pairs with PU.
-        W::exchange::<P>(&self.word, old, move_tail::<W>(old, 1), Acquire)
-            .then(|| Step::Take.taken::<P>())
+        W::exchange::<P>(&self.word, old, move_tail::<W>(old, 1), Acquire).then_some(())
     }
 
     #[inline]

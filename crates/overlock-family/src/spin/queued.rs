@@ -91,30 +91,11 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{self, Bound, Facts, HasFacts, Slow};
 use overlock_core::node::{Node, NodeGuard, NodeId, take_without_node};
 use overlock_core::platform::{Atomic, ByteLanes, Lanes, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock};
 use overlock_core::stat::{self, Event};
-
-diagram! {
-    "queued" {
-        Take = "(0, 0, 0) -> (0, 0, 1)",
-        SetPending = "(0, 0, 1) -> (0, 1, 1)",
-        PendingBehindQueue = "(n, *, *) -> (n, 1, *) -> (n, *, *): pending back, there is a queue",
-        PendingIsAnothers = "(*, 1, *): the bit is another's",
-        PendingTakes = "(*, 1, 0) -> (*, 0, 1)",
-        JoinEmpty = "(0, *, *) -> (n, *, *): the head",
-        JoinBehind = "(p, *, *) -> (n, *, *): behind p",
-        BecomeHead = "behind p -> the head",
-        LastTakes = "(n, 0, 0) -> (0, 0, 1)",
-        PendingBeforeHead = "(n, 1, 0): the bit of a newcomer, which takes it back",
-        HeadTakes = "(m, *, 0) -> (m, *, 1): makes the next waiter the head",
-        NoNode = "no node: waits for a free lock",
-        Release = "(*, *, 1) -> (*, *, 0)",
-    }
-}
 
 /// The queued spinlock: see the [module's page](self). 4 bytes.
 #[derive(Debug)]
@@ -168,16 +149,13 @@ impl<P: Platform> Queued<P> {
         // must come second (I1); it does, since both are accesses to one word. Relaxed: pending
         // protects no data.
         if self.word.fetch_or(PENDING, Relaxed) & PENDING != 0 {
-            Step::PendingIsAnothers.taken::<P>();
             return false; // Not ours to clear (I2).
         }
         if self.word.load(Relaxed) & !(PENDING_BYTE | LOCKED_BYTE) != 0 {
             // (n, 1, *) -> (n, 0, *): there is a queue, and its head may be waiting for this.
             self.word.byte1_store(0, Relaxed);
-            Step::PendingBehindQueue.taken::<P>();
             return false;
         }
-        Step::SetPending.taken::<P>();
         stat::count::<P>(Event::LockPending);
         // QA: acquire, pairs with QU.
         let _ = P::wait_until(&self.word, Acquire, Spin::Forever, |word: u32| {
@@ -186,7 +164,6 @@ impl<P: Platform> Queued<P> {
         // (*, 1, 0) -> (*, 0, 1). A store suffices: pending is ours (I2), and while it is set
         // nobody else takes the lock. Relaxed: QA came before.
         self.word.low_store(LOCKED as u16, Relaxed);
-        Step::PendingTakes.taken::<P>();
         true
     }
 
@@ -201,13 +178,9 @@ impl<P: Platform> Queued<P> {
         }
         let node = guard.node();
         node.wait.store(0, Relaxed);
-        if join(&self.word, &guard).is_none() {
-            Step::JoinEmpty.taken::<P>();
-        } else {
-            Step::JoinBehind.taken::<P>();
+        if join(&self.word, &guard).is_some() {
             // QH: acquire, pairs with the release of the head before us.
             let _ = P::wait_until(&node.wait, Acquire, Spin::Forever, |wait: u32| wait != 0);
-            Step::BecomeHead.taken::<P>();
         }
         let alone = tail(guard.id());
         loop {
@@ -217,19 +190,13 @@ impl<P: Platform> Queued<P> {
             });
             // (n, 0, 0) -> (0, 0, 1). Relaxed: QA came before.
             match self.word.compare_exchange(alone, LOCKED, Relaxed, Relaxed) {
-                Ok(_) => {
-                    Step::LastTakes.taken::<P>();
-                    break;
-                }
+                Ok(_) => break,
                 // A newcomer has just set pending. It sees our tail and takes the bit back; but it
                 // queues only if it has a node, so we must not wait for its link (I6).
-                Err(now) if now == alone | PENDING => {
-                    Step::PendingBeforeHead.taken::<P>();
-                }
+                Err(now) if now == alone | PENDING => {}
                 Err(_) => {
                     // (m, *, 0) -> (m, *, 1), by I3. Relaxed: QA came before.
                     self.word.byte0_store(LOCKED as u8, Relaxed);
-                    Step::HeadTakes.taken::<P>();
                     // QH: release, pairs with the successor's acquire load.
                     successor(node).node::<P>().wait.store(1, Release);
                     break;
@@ -241,7 +208,6 @@ impl<P: Platform> Queued<P> {
 
     #[cold]
     fn lock_without_node(&self) {
-        Step::NoNode.taken::<P>();
         // A lock for which others always wait never appears free to this waiter: it may starve.
         // The counter `lock_no_node` shows it.
         take_without_node::<P, _>(&self.word, |word| word == 0, || self.try_lock());
@@ -301,10 +267,6 @@ impl<P: Platform> HasFacts for Queued<P> {
     };
 }
 
-impl<P: Platform> HasDiagram for Queued<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
-}
-
 // SAFETY: locked goes from 0 to 1 in four places. The fast path and `try_lock` exchange a word of
 // 0. The pending waiter and the head store it after they saw it clear. Between load and store no
 // other thread can set it: none gets past a set pending bit (I1, I2), nor past the head (I3).
@@ -316,9 +278,8 @@ unsafe impl<P: Platform> RawLock for Queued<P> {
     #[inline]
     fn lock(&self) {
         // (0, 0, 0) -> (0, 0, 1). QA: acquire, pairs with QU.
-        match self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
-            Ok(_) => Step::Take.taken::<P>(),
-            Err(seen) => self.lock_slow(seen),
+        if let Err(seen) = self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
+            self.lock_slow(seen);
         }
     }
 
@@ -331,7 +292,7 @@ unsafe impl<P: Platform> RawLock for Queued<P> {
         self.word
             .compare_exchange(0, LOCKED, Acquire, Relaxed)
             .ok()
-            .map(|_| Step::Take.taken::<P>())
+            .map(drop)
     }
 
     #[inline]
@@ -339,7 +300,6 @@ unsafe impl<P: Platform> RawLock for Queued<P> {
         overlock_core::check!(self.is_locked(), "unlock of a queued lock that is free");
         // QU: (*, *, 1) -> (*, *, 0). Release, pairs with QA.
         self.word.byte0_store(0, Release);
-        Step::Release.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {

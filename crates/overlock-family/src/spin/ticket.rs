@@ -63,21 +63,9 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Bound, Facts, HasFacts};
 use overlock_core::platform::{Atomic, Lanes, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock};
-
-diagram! {
-    "ticket" {
-        Take = "(h, h) -> (h, h+1): ours at once",
-        Draw = "(h, t) -> (h, t+1): we wait",
-        Serve = "(t, *): number t is served, ours",
-        Release = "(h, t) -> (h+1, t)",
-        TakeBack = "(h, t+1) -> (h, t): refused, number t was never drawn",
-        PassOn = "(t, *) -> (t+1, *): refused, t's turn is passed on",
-    }
-}
 
 /// The ticket lock: see the [module's page](self). 4 bytes.
 #[derive(Debug)]
@@ -131,10 +119,8 @@ impl<P: Platform> Ticket<P> {
         // (h, t) -> (h, t+1). Acquire: where head is our number, this is TL and pairs with TU.
         let old = self.tickets.fetch_add(DRAW, Acquire);
         if head(old) == tail(old) {
-            Step::Take.taken::<P>();
             Ok(())
         } else {
-            Step::Draw.taken::<P>();
             Err(old)
         }
     }
@@ -170,7 +156,6 @@ impl<P: Platform> Ticket<P> {
         let _ = P::wait_until(&self.tickets, Acquire, Spin::Forever, |tickets: u32| {
             head(tickets) == number
         });
-        Step::Serve.taken::<P>();
     }
 
     #[cold]
@@ -185,7 +170,6 @@ impl<P: Platform> Ticket<P> {
             if tail(seen) != next {
                 // SAFETY: it is our turn: we hold the lock.
                 unsafe { self.unlock(()) };
-                Step::PassOn.taken::<P>();
                 break;
             }
             // (h, n+1) -> (h, n): no thread has drawn since. Relaxed: where h == n this frees the
@@ -197,7 +181,6 @@ impl<P: Platform> Ticket<P> {
                 .compare_exchange(seen, undo, Relaxed, Relaxed)
                 .is_ok()
             {
-                Step::TakeBack.taken::<P>();
                 break;
             }
         }
@@ -212,10 +195,6 @@ impl<P: Platform> HasFacts for Ticket<P> {
         most_threads: Some(LIMIT as usize),
         ..Facts::SPINNING
     };
-}
-
-impl<P: Platform> HasDiagram for Ticket<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: a number is drawn once until the tail has wrapped, which I3 rules out. `lock` returns
@@ -244,7 +223,7 @@ unsafe impl<P: Platform> RawLock for Ticket<P> {
         self.tickets
             .compare_exchange(old, old.wrapping_add(DRAW), Acquire, Relaxed)
             .ok()
-            .map(|_| Step::Take.taken::<P>())
+            .map(drop)
     }
 
     #[inline]
@@ -257,7 +236,6 @@ unsafe impl<P: Platform> RawLock for Ticket<P> {
         );
         // TU: (h, t) -> (h+1, t). Release, pairs with TL. A store suffices (I1).
         self.tickets.low_store(served.wrapping_add(1), Release);
-        Step::Release.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {

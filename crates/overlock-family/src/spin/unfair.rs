@@ -41,20 +41,9 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::{Atomic, Deadline, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock, RawTimedLock};
-
-diagram! {
-    "unfair" {
-        Take = "0 -> 1: ours",
-        Lose = "1: lost, another one has it",
-        Wait = "1: polls until it is 0",
-        GiveUp = "1: the deadline has passed",
-        Release = "1 -> 0",
-    }
-}
 
 /// The longest time for which a waiter with a deadline may miss that the wall clock has been set.
 const CLOCK_NS: u64 = 1_000_000;
@@ -84,17 +73,11 @@ impl<P: Platform> Unfair<P> {
     #[inline]
     fn take(&self) -> bool {
         // 0 -> 1. UA: acquire, pairs with UU.
-        let exchanged = self.word.compare_exchange(0, 1, Acquire, Relaxed);
-        match exchanged {
-            Ok(_) => Step::Take.taken::<P>(),
-            Err(_) => Step::Lose.taken::<P>(),
-        }
-        exchanged.is_ok()
+        self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }
 
     #[cold]
     fn wait(&self) {
-        Step::Wait.taken::<P>();
         loop {
             // Loads before each exchange: an exchange that fails takes the cache line from the
             // owner all the same. Relaxed: `take` acquires.
@@ -107,7 +90,6 @@ impl<P: Platform> Unfair<P> {
 
     #[cold]
     fn wait_until(&self, deadline: Deadline) -> bool {
-        Step::Wait.taken::<P>();
         loop {
             // As in `wait`.
             let soon = P::now().plus_nanos(CLOCK_NS);
@@ -117,7 +99,6 @@ impl<P: Platform> Unfair<P> {
                 return true;
             }
             if deadline.is_over::<P>() {
-                Step::GiveUp.taken::<P>();
                 return false;
             }
         }
@@ -134,10 +115,6 @@ impl<P: Platform> HasFacts for Unfair<P> {
         compared: true,
         ..Facts::SPINNING
     };
-}
-
-impl<P: Platform> HasDiagram for Unfair<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&DIAGRAM];
 }
 
 // SAFETY: I1, and only the holder stores 0.
@@ -163,7 +140,6 @@ unsafe impl<P: Platform> RawLock for Unfair<P> {
         overlock_core::check!(self.is_locked(), "unlock of an unfair lock that is free");
         // 1 -> 0. UU: release, pairs with UA.
         self.word.store(0, Release);
-        Step::Release.taken::<P>();
     }
 
     fn is_locked(&self) -> bool {

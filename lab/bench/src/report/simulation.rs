@@ -31,7 +31,7 @@ pub struct Summary {
     pub pause_exits: u64,
     /// Those that gave the CPU to another vCPU.
     pub yields: u64,
-    /// Acquisitions in the queue of a paravirtual queued lock.
+    /// Acquisitions in the queue of a queued lock.
     pub queued: u64,
     /// Those past it.
     pub unfair: u64,

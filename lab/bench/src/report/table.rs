@@ -141,7 +141,7 @@ x limit: against the same loop without a lock, capped by what the critical secti
     if rows.iter().any(|row| row.simulation.is_some()) {
         text += "\
 preempted: vCPUs that lost their CPU to others; holders, waiters: those that held or awaited a lock then.
-queued, unfair: acquisitions in the queue of a paravirtual lock, and past it. All of these are of all rounds.
+queued, unfair: acquisitions in the lock's queue, and past it. All of these are of all rounds.
 work to ended: where the vCPUs' time went. The machine is a model, and its figures are the model's.
 ";
     }

@@ -19,6 +19,7 @@ use overlock_sim::{Sim, Time};
 
 use overlock_core::platform::Atomic;
 use overlock_core::raw::{RawLock, RawRwLock};
+use overlock_core::stat::Event;
 
 use super::{Outcome, Word, Work, Worker, Workers, World};
 use crate::error::Error;
@@ -54,7 +55,7 @@ pub struct Report {
     pub counts: Counts,
     /// Traffic of the cache lines.
     pub traffic: Traffic,
-    /// Acquisitions on the slow path of a paravirtual queued lock: in the queue, and past it.
+    /// Acquisitions on the slow path of a queued lock: in the queue, and past it.
     pub modes: (u64, u64),
     /// The trace, if it is on.
     pub trace: Vec<Mark>,
@@ -117,8 +118,8 @@ impl Simulated {
             counts: outcome.counts,
             traffic: outcome.traffic,
             modes: (
-                JOIN.iter().map(|text| taken(outcome, text)).sum(),
-                taken(outcome, STEAL),
+                outcome.lock_events.count(Event::LockSlowpath),
+                outcome.lock_events.count(Event::PvLockStealing),
             ),
             trace: std::mem::take(&mut outcome.trace),
             events: outcome.events,
@@ -127,31 +128,6 @@ impl Simulated {
             *last = Some(report);
         }
     }
-}
-
-/// The diagram of the paravirtual queued locks, and its transitions that acquire a lock in each of
-/// the modes.
-const PV: &str = "pv";
-const JOIN: [&str; 2] = [
-    "(0, *, *) -> (n, *, *): the head",
-    "(p, *, *) -> (n, *, *): RUNNING",
-];
-const STEAL: &str = "(*, 0, 0) -> (*, 0, 1): past the queue";
-
-/// How often a transition of that diagram was taken: never where no such lock was used.
-fn taken<T>(outcome: &engine::Outcome<T>, text: &str) -> u64 {
-    // A transition that is no longer in the diagram would count as never taken.
-    let mut used = outcome
-        .transitions
-        .iter()
-        .map(|(transition, _)| transition.diagram);
-    if let Some(diagram) = used.find(|diagram| diagram.name == PV) {
-        assert!(
-            diagram.transitions.contains(&text),
-            "the diagram {PV} has no transition {text}"
-        );
-    }
-    outcome.transition(PV, text)
 }
 
 /// A vCPU of a round.

@@ -12,6 +12,7 @@ use overlock_core::platform::WakeClass;
 
 use super::memory::{At, Memory, THREADS};
 use super::strategy::{Question, Strategy};
+use crate::coverage::{self, Outcome};
 use crate::failure::{Failure, Kind, quiet};
 use crate::scenario::Setting;
 
@@ -281,6 +282,7 @@ impl Execution {
     }
 
     fn here(&mut self, place: &'static Place<'static>) {
+        coverage::count(place, Outcome::Reached);
         self.threads[self.current].place = Some(place);
     }
 

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use overlock_core::diagram::Transition;
+use overlock_core::stat::Event as LockEvent;
 
 use super::buffer::{Forward, Store};
 use super::state::Engine;
@@ -386,10 +386,10 @@ pub(crate) fn stable(address: usize) -> usize {
     }
 }
 
-/// The caller takes this transition of a diagram.
-pub(crate) fn transition(transition: Transition) {
+/// A lock counts an event of its slow path.
+pub(crate) fn lock_event(event: LockEvent, times: u64) {
     if current().is_some() {
-        with(|engine| engine.transition(transition));
+        with(|engine| engine.lock_events.add(event, times));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state of a simulation, and the passing of its time.
 
-use overlock_core::diagram::{Diagram, Transition};
+use overlock_core::stat::Event as LockEvent;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
@@ -43,7 +43,7 @@ pub(super) struct Engine {
     pub random: Random,
     pub events: Queue<Event>,
     pub signals: Vec<Signal>,
-    pub transitions: Vec<(&'static Diagram, Vec<u64>)>,
+    pub lock_events: LockEvents,
     pub trace: Option<Vec<Mark>>,
     pub locks: FxHashMap<usize, usize>,
     pub last_end: Time,
@@ -52,13 +52,34 @@ pub(super) struct Engine {
     pub at_stop: Option<Figures>,
 }
 
+/// How often each event of the locks has happened.
+#[derive(Clone, Copy, Debug)]
+pub struct LockEvents([u64; LockEvent::ALL.len()]);
+
+impl Default for LockEvents {
+    fn default() -> Self {
+        Self([0; LockEvent::ALL.len()])
+    }
+}
+
+impl LockEvents {
+    /// How often `event` has happened.
+    pub fn count(&self, event: LockEvent) -> u64 {
+        self.0[event as usize]
+    }
+
+    pub(super) fn add(&mut self, event: LockEvent, times: u64) {
+        self.0[event as usize] += times;
+    }
+}
+
 /// The figures of a simulation.
 #[derive(Debug)]
 pub(super) struct Figures {
     accounts: Vec<Account>,
     counts: Counts,
     traffic: Traffic,
-    transitions: Vec<(&'static Diagram, Vec<u64>)>,
+    lock_events: LockEvents,
 }
 
 impl Engine {
@@ -90,7 +111,7 @@ impl Engine {
             sleepers: FxHashMap::default(),
             boosted: vec![0; setup.guests],
             signals: Vec::new(),
-            transitions: Vec::new(),
+            lock_events: LockEvents::default(),
             trace: setup.trace.then(Vec::new),
             locks: FxHashMap::default(),
             last_end: Time::ZERO,
@@ -106,21 +127,17 @@ impl Engine {
             accounts: own.iter().map(|vcpu| vcpu.account_at(self.now)).collect(),
             counts: self.counts,
             traffic: self.cache.traffic(),
-            transitions: self.transitions.clone(),
+            lock_events: self.lock_events,
         }
     }
 
     /// Returns the result of the simulation, once all vCPUs have ended.
     pub fn outcome<T>(mut self, results: Vec<T>) -> Outcome<T> {
-        let counted = |(diagram, times): (&'static Diagram, Vec<u64>)| {
-            let transition = move |(index, times)| (Transition { diagram, index }, times);
-            times.into_iter().enumerate().map(transition)
-        };
         let Figures {
             accounts,
             counts,
             traffic,
-            transitions,
+            lock_events,
         } = self.at_stop.take().unwrap_or_else(|| self.figures());
         Outcome {
             results,
@@ -133,7 +150,7 @@ impl Engine {
             accounts,
             counts,
             traffic,
-            transitions: transitions.into_iter().flat_map(counted).collect(),
+            lock_events,
             trace: self.trace.unwrap_or_default(),
             events: self.handled,
         }
@@ -319,21 +336,6 @@ impl Engine {
         state.preempt_pending = false;
         state.preempted = true;
         self.turns(vcpu);
-    }
-
-    pub fn transition(&mut self, transition: Transition) {
-        let known = self
-            .transitions
-            .iter()
-            .position(|(diagram, _)| std::ptr::eq(*diagram, transition.diagram));
-        let index = known.unwrap_or_else(|| {
-            self.transitions.push((
-                transition.diagram,
-                vec![0; transition.diagram.transitions.len()],
-            ));
-            self.transitions.len() - 1
-        });
-        self.transitions[index].1[transition.index] += 1;
     }
 
     pub fn mark(&mut self, vcpu: usize, what: What) {

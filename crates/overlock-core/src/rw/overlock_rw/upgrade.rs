@@ -3,7 +3,6 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::states::Step;
 use super::wait::{Want, is_over};
 use super::{
     CLOSED, FIRST, FULL, OTHERS, OverlockRw, READER, READERS, SHUT, UPGRADABLE, UPGRADING, WRITING,
@@ -23,10 +22,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 Acquire,
                 Relaxed,
             ) {
-                Ok(_) => {
-                    Step::Upgradable.taken::<P>();
-                    return true;
-                }
+                Ok(_) => return true,
                 Err(now) => seen = now,
             }
         }
@@ -60,9 +56,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 Err(now) => seen = now,
             }
         }
-        Step::ReleaseUpgradable.taken::<P>();
         if seen & FIRST != 0 {
-            Step::ReleaseKicks.taken::<P>();
             kick_all::<P>(word);
         }
     }
@@ -72,14 +66,9 @@ impl<P: FutexPlatform> OverlockRw<P> {
         // The gate's owner and the sleeping readers go on waiting.
         let next = WRITING | seen & (CLOSED | FIRST | OTHERS);
         // (0, 1) U -> (1, 0). WA: acquire, pairs with RU.
-        let upgraded = self
-            .word
+        self.word
             .compare_exchange(seen, next, Acquire, Relaxed)
-            .is_ok();
-        if upgraded {
-            Step::Upgrade.taken::<P>();
-        }
-        upgraded
+            .is_ok()
     }
 
     fn try_to_upgrade(&self) -> bool {
@@ -113,13 +102,12 @@ impl<P: FutexPlatform> OverlockRw<P> {
             if is_over::<P>(until) {
                 // I3
                 let before = self.word.fetch_and(!(UPGRADING | OTHERS), Relaxed);
-                Step::UpgradeGivesUp.taken::<P>();
                 if before & OTHERS != 0 {
                     kick_all::<P>(&self.word);
                 }
                 return false;
             }
-            self.sleep(seen, OTHERS, until, Step::UpgraderSleeps);
+            self.sleep(seen, OTHERS, until);
         }
     }
 }
@@ -166,7 +154,6 @@ unsafe impl<P: FutexPlatform> RawUpgradeRwLock for OverlockRw<P> {
 
     unsafe fn downgrade_to_upgradable(&self, (): ()) {
         self.end_write(READER | UPGRADABLE, false);
-        Step::Downgrade.taken::<P>();
     }
 }
 

@@ -2,7 +2,6 @@
 
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed};
 
-use super::states::Step;
 use super::{
     BARGE_DELAY_NS, CLOSED, FIRST, FULL, OTHERS, OverlockRw, Passing, READER, READERS, Refused,
     SHUT, UPGRADABLE, WRITING, counted, is_awaited, kick_all,
@@ -87,12 +86,11 @@ impl<P: FutexPlatform> OverlockRw<P> {
 
     /// Sets `flags` in the word and sleeps until it changes, or `until`. Returns at once where the
     /// word is not `seen` any more.
-    pub(super) fn sleep(&self, seen: u32, flags: u32, until: Option<Deadline>, step: Step) {
+    pub(super) fn sleep(&self, seen: u32, flags: u32, until: Option<Deadline>) {
         let asleep = seen | flags;
         // Relaxed: it publishes nothing, and the halt compares the word.
         let exchange = self.word.compare_exchange(seen, asleep, Relaxed, Relaxed);
         if exchange.is_ok() {
-            step.taken::<P>();
             P::halt(&self.word, asleep, until, WakeClass::Waiter);
         }
     }
@@ -104,11 +102,9 @@ impl<P: FutexPlatform> OverlockRw<P> {
     pub fn back_out(&self) {
         // (w, n + 1) -> (w, n). Relaxed: it has read nothing.
         let before = self.word.fetch_sub(READER, Relaxed);
-        Step::BackOut.taken::<P>();
         if before & (FIRST | OTHERS) != 0 && is_awaited(before) {
             // While this one was counted, the last reader did not find itself the last.
             self.word.fetch_and(!(FIRST | OTHERS), Relaxed);
-            Step::BackOutKicks.taken::<P>();
             kick_all::<P>(&self.word);
         }
     }
@@ -149,11 +145,9 @@ impl<P: FutexPlatform> OverlockRw<P> {
                     return Err(Refused::Full);
                 }
                 if before & shut == 0 {
-                    Step::ReadLate.taken::<P>();
                     return Ok(());
                 }
                 if opens(before) {
-                    Step::CountBehindWriter.taken::<P>();
                     return self.wait_counted(until);
                 }
                 self.back_out();
@@ -170,7 +164,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
                     Passing::Later if !waited => Some(Deadline::earlier::<P>(until, end).into()),
                     _ => until,
                 };
-                self.sleep(seen, OTHERS, until, Step::ReaderSleeps);
+                self.sleep(seen, OTHERS, until);
                 backoff = BACKOFF_NS.iter();
             }
         }
@@ -181,18 +175,14 @@ impl<P: FutexPlatform> OverlockRw<P> {
         loop {
             // (1, n) -> (0, n) by the writer. RA: acquire, pairs with WU.
             let seen = match self.spin(Acquire, until, |word| word & WRITING == 0) {
-                Ok(_) => {
-                    Step::ShareBegins.taken::<P>();
-                    return Ok(());
-                }
+                Ok(_) => return Ok(()),
                 Err(seen) => seen,
             };
             if is_over::<P>(until) {
-                Step::CountedGivesUp.taken::<P>();
                 self.leave();
                 return Err(Refused::Late);
             }
-            self.sleep(seen, OTHERS, until, Step::CountedSleeps);
+            self.sleep(seen, OTHERS, until);
         }
     }
 
@@ -248,7 +238,6 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 }
                 Ok(_) => {
                     self.word.fetch_or(CLOSED, Relaxed);
-                    Step::Close.taken::<P>();
                     continue;
                 }
                 Err(seen) => seen,
@@ -257,11 +246,11 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 self.give_up();
                 return false;
             }
-            let (flags, step) = match P::now() >= barge_at {
-                true => (FIRST | CLOSED, Step::FirstCloses),
-                false => (FIRST, Step::FirstSleeps),
+            let flags = match P::now() >= barge_at {
+                true => FIRST | CLOSED,
+                false => FIRST,
             };
-            self.sleep(seen, flags, until, step);
+            self.sleep(seen, flags, until);
         }
     }
 
@@ -272,14 +261,9 @@ impl<P: FutexPlatform> OverlockRw<P> {
             .word
             .compare_exchange(seen, want.taken(seen), Acquire, Relaxed)
             .is_ok();
-        if taken && want == Want::Write {
-            Step::WriteAtGate.taken::<P>();
-        } else if taken {
-            Step::UpgradableAtGate.taken::<P>();
-            if seen & OTHERS != 0 {
-                // I3: readers slept because the lock was closed.
-                kick_all::<P>(&self.word);
-            }
+        if taken && want == Want::Upgradable && seen & OTHERS != 0 {
+            // I3: readers slept because the lock was closed.
+            kick_all::<P>(&self.word);
         }
         taken
     }
@@ -288,7 +272,6 @@ impl<P: FutexPlatform> OverlockRw<P> {
     fn give_up(&self) {
         // I2, I3
         let before = self.word.fetch_and(!(CLOSED | FIRST | OTHERS), Relaxed);
-        Step::FirstGivesUp.taken::<P>();
         if before & OTHERS != 0 {
             kick_all::<P>(&self.word);
         }

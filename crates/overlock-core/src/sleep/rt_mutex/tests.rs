@@ -209,7 +209,6 @@ fn a_waiter_that_gets_the_lock_of_a_dead_owner_does_not_enter() {
     });
     assert!(lock.try_lock().is_none());
     assert_eq!(left(), 0);
-    assert!(Step::FindDied.was_taken());
 }
 
 #[test]
@@ -269,5 +268,4 @@ fn a_lock_held_before_a_fork_is_unlocked_under_the_new_id() {
     lock.word.store((1 + BEFORE_FORK) | WAITERS, Relaxed);
     unlock(lock);
     assert_eq!((word(lock), kicks()), (0, 0));
-    assert!(Step::ReleaseCopy.was_taken());
 }

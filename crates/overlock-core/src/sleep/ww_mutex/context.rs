@@ -5,7 +5,6 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::{fmt, ptr};
 
 use super::class::Class;
-use super::states::Step;
 use super::wait::Party;
 use super::{LOCKED, NAME, WwMutex};
 use crate::links::backoff_sleep;
@@ -193,12 +192,10 @@ impl<'env, P: Platform> Context<'env, P> {
                 // It holds nothing, so it is not aborted; and the class is the right one.
                 if self.state.lock(lock).is_ok() {
                     self.first.set(Some(lock));
-                    Step::StartWithLock.taken::<P>();
                 }
             }
             None => {
                 backoff_sleep::<P>();
-                Step::StartAfterBackoff.taken::<P>();
             }
         }
     }
@@ -306,11 +303,6 @@ impl<P: Platform> State<P> {
             return Ok(());
         }
         self.aborted.set(true);
-        match self.waiter {
-            Some(_) => Step::Abort,
-            None => Step::AbortWithoutNode,
-        }
-        .taken::<P>();
         self.watched.set(ptr::from_ref(lock).addr());
         self.holds_watched.set(false);
         Err(Error::Aborted)

@@ -3,7 +3,6 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::class::{Rule, is_older};
-use super::states::Step;
 use super::{LOCKED, NAME, WAITERS, WwMutex};
 use crate::node::NodeId;
 use crate::platform::{Atomic, Platform};
@@ -67,15 +66,12 @@ impl<P: Platform> WwMutex<P> {
         let locked = self.lock_list();
         // (*, *, w) -> (*, *, 1). WE: acquire, pairs with WU and with WA's release.
         if self.word.fetch_or(WAITERS, Acquire) & LOCKED == 0 {
-            Step::FindFree.taken::<P>();
             locked.take(me);
             return true;
         }
         locked.enter(waiter, me);
-        Step::Wait.taken::<P>();
         if locked.must_give_up(waiter.id(), me) {
             locked.leave(waiter.id());
-            Step::LeaveAtOnce.taken::<P>();
             return false;
         }
         locked.announce(waiter.id(), me);
@@ -85,25 +81,21 @@ impl<P: Platform> WwMutex<P> {
             waiter.sleep_until(&Limit::NONE, || waiter.state() != WAITING || wounded());
             let locked = self.lock_list();
             if waiter.state() == GRANTED {
-                Step::Granted.taken::<P>();
                 return true; // Under the wait lock, so the unlocker is done with the lock.
             }
             if locked.word() & LOCKED == 0 {
                 locked.list.unlink(waiter.id());
-                Step::WokenTakes.taken::<P>();
                 locked.take(me);
                 return true;
             }
             if locked.must_give_up(waiter.id(), me) {
                 locked.leave(waiter.id());
-                Step::GiveUp.taken::<P>();
                 return false;
             }
             if waiter.state() == WOKEN {
                 // Only this waiter writes the bit, but others WOUNDED.
                 waiter.node().info.fetch_or(BYPASSED, Relaxed);
                 waiter.prepare();
-                Step::Bypassed.taken::<P>();
             }
         }
     }
@@ -114,7 +106,6 @@ impl<P: Platform> WwMutex<P> {
         let locked = self.lock_list();
         let free = locked.word() == WAITERS;
         if free {
-            Step::Steal.taken::<P>();
             locked.take(me);
         }
         free
@@ -144,7 +135,7 @@ impl<P: Platform> WwMutex<P> {
                 .word
                 .compare_exchange(LOCKED | name, 0, Release, Relaxed);
             if released.is_ok() {
-                return Step::UnlockAgain.taken::<P>();
+                return;
             }
         }
     }
@@ -202,29 +193,21 @@ impl<P: Platform> LockedList<'_, P> {
             at = self.list.before(id);
         }
         self.list.insert_before(waiter.id(), place);
-        if place.is_some() {
-            Step::EnterBefore.taken::<P>();
-        }
     }
 
     /// Whether the waiter, a context that holds other locks, might be part of a cycle, and is the
     /// one to leave it.
     fn must_give_up(&self, id: NodeId, me: Party) -> bool {
-        let (must, why) = match me.rule {
-            _ if !me.holds => return false,
-            Rule::WoundWait => (info::<P>(id) & WOUNDED != 0, Step::FindWounded),
+        match me.rule {
+            _ if !me.holds => false,
+            Rule::WoundWait => info::<P>(id) & WOUNDED != 0,
             // I5. Contexts before it are older.
             Rule::WaitDie => {
                 let after = |holder| is_older(holder, me.stamp);
-                let must = self.holder().is_some_and(|(holder, _)| after(holder))
-                    || self.contexts().next().is_some_and(|(_, first)| first != id);
-                (must, Step::Die)
+                self.holder().is_some_and(|(holder, _)| after(holder))
+                    || self.contexts().next().is_some_and(|(_, first)| first != id)
             }
-        };
-        if must {
-            why.taken::<P>();
         }
-        must
     }
 
     /// Takes a waiter out of the list, while another thread holds the lock (I3).
@@ -239,7 +222,7 @@ impl<P: Platform> LockedList<'_, P> {
         let kicked = match (me.rule, self.holder()) {
             _ if me.stamp == 0 => None,
             (Rule::WoundWait, Some((holder, node))) if me.holds && is_older(me.stamp, holder) => {
-                self.wound(node).inspect(|_| Step::WoundHolder.taken::<P>())
+                self.wound(node)
             }
             (Rule::WoundWait, _) => None,
             // Waiters further behind have this one before them already (I5).
@@ -264,9 +247,7 @@ impl<P: Platform> LockedList<'_, P> {
                     .contexts()
                     .take_while(|&(stamp, _)| is_older(stamp, me.stamp));
                 if older.any(|(_, id)| info::<P>(id) & HOLDS != 0) {
-                    self.holder()
-                        .and_then(|(_, own)| self.wound(own))
-                        .inspect(|_| Step::WoundItself.taken::<P>());
+                    self.holder().and_then(|(_, own)| self.wound(own));
                 }
                 None // It is awake.
             }
@@ -284,7 +265,6 @@ impl<P: Platform> LockedList<'_, P> {
         if info::<P>(first) & BYPASSED == 0 {
             // (n, 1, 1) -> (-, 0, 1)
             self.set(0);
-            Step::WakeFirst.taken::<P>();
             let kicked = self.notify(first);
             return self.unlock_and_kick(kicked);
         }
@@ -295,7 +275,6 @@ impl<P: Platform> LockedList<'_, P> {
         };
         // (n, 1, 1) -> (first, 1, *). It is the oldest context here, so I4 and I5 hold.
         self.set(LOCKED | name);
-        Step::HandOff.taken::<P>();
         signal::<P>(first, GRANTED);
         self.unlock_and_kick(Some(first));
     }
@@ -314,7 +293,6 @@ impl<P: Platform> LockedList<'_, P> {
         (info::<P>(id) & HOLDS != 0)
             .then(|| self.notify(id))
             .flatten()
-            .inspect(|_| Step::WakeToDie.taken::<P>())
     }
 
     /// Wounds the context that holds the lock (I2). Returns the node to kick, unless it was wounded

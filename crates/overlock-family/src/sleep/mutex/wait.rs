@@ -4,12 +4,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::KernelMutex;
 use super::policy::{Policy, WaiterSpin};
-use super::states::Step;
 use super::word::{self, FLAGS, HANDOFF, PICKUP, WAITERS};
 use overlock_core::links::Links;
 use overlock_core::node::NodeId;
 use overlock_core::platform::{Atomic, Instant, Platform, Spin};
-use overlock_core::sleep::wait_list::{End, Limit, WAITING, Waiter, kick, signal};
+use overlock_core::sleep::wait_list::{Limit, WAITING, Waiter, kick, signal};
 use overlock_core::stat::{self, Event};
 
 /// `Node::state` of a sleeper that was woken and has not gone back to sleep.
@@ -27,15 +26,13 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         if self.take(None) {
             return true;
         }
-        if limit.reached().is_some() {
+        if limit.is_reached() {
             return false;
         }
         if self.spin_in_queue(None, Self::spin_end(limit)) {
-            Step::SpinTakes.taken::<P>();
             stat::count::<P>(Event::MutexOptLock);
             return true;
         }
-        Step::SpinInVain.taken::<P>();
         stat::count::<P>(Event::MutexOptFail);
         match Waiter::new() {
             Some(waiter) => self.wait(&waiter, limit),
@@ -61,12 +58,11 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
     }
 
     /// Makes the caller the owner of a mutex that it [may take](Self::may_take).
+    #[track_caller]
     fn exchange(&self, seen: u32) -> Result<u32, u32> {
         // (0; W) -> (me; W), or (me; WP) -> (me; W). MA: acquire, pairs with MU.
         let mine = word::mine::<P>() | seen & FLAGS & !PICKUP;
-        self.owner
-            .compare_exchange(seen, mine, Acquire, Relaxed)
-            .inspect(|&seen| Step::of_taking(seen).taken::<P>())
+        self.owner.compare_exchange(seen, mine, Acquire, Relaxed)
     }
 
     /// The attempt of a woken sleeper. If it fails, the next unlock hands off to the sleeper.
@@ -74,18 +70,14 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         let mut seen = self.owner.load(Relaxed);
         loop {
             let done = if Self::may_take(seen, Some(id)) {
-                self.exchange(seen)
-                    .inspect(|_| Step::WokenTakes.taken::<P>())
-                    .map(|_| true)
+                self.exchange(seen).map(|_| true)
             } else if seen & HANDOFF == 0 {
                 // (a; W) -> (a; WH). Relaxed: only the unlock has to see it, and its exchange does.
                 let requested = seen | HANDOFF;
                 let result = self
                     .owner
                     .compare_exchange(seen, requested, Relaxed, Relaxed);
-                result
-                    .inspect(|_| Step::RequestHandoff.taken::<P>())
-                    .map(|_| false)
+                result.map(|_| false)
             } else {
                 return false;
             };
@@ -138,14 +130,9 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         self.join(waiter);
         // An unlock that came before `join` has woken nobody.
         let mut taken = self.take(Some(id));
-        if taken {
-            Step::JoinerTakes.taken::<P>();
-        } else {
-            Step::JoinerSleeps.taken::<P>();
-        }
         while !taken {
             stat::count::<P>(Event::MutexSleep);
-            if !matches!(waiter.sleep(limit), End::Signalled(_)) {
+            if waiter.sleep(limit).is_none() {
                 return self.give_up(id);
             }
             taken = self.take_or_request(id)
@@ -161,11 +148,7 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         waiter.prepare();
         list.push_back(waiter.id());
         // (*; ) -> (*; W). Relaxed: an unlock that sees it takes the wait lock.
-        if self.owner.fetch_or(WAITERS, Relaxed) & WAITERS == 0 {
-            Step::JoinFirst.taken::<P>();
-        } else {
-            Step::JoinBehind.taken::<P>();
-        }
+        self.owner.fetch_or(WAITERS, Relaxed);
     }
 
     /// The spin of a woken sleeper, by policy.
@@ -177,7 +160,6 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
             WaiterSpin::Never => false,
         };
         if taken {
-            Step::WokenSpinTakes.taken::<P>();
             stat::count::<P>(Event::MutexWaiterOptLock);
         }
         taken
@@ -189,13 +171,7 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         let list = self.sleepers.lock();
         waiter.prepare();
         drop(list);
-        let taken = self.take(Some(waiter.id()));
-        if taken {
-            Step::LastAttemptTakes.taken::<P>();
-        } else {
-            Step::LastAttemptInVain.taken::<P>();
-        }
-        taken
+        self.take(Some(waiter.id()))
     }
 
     /// Gives up at the limit, with a last attempt: a wake-up that came meanwhile was for all
@@ -203,11 +179,6 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
     pub(super) fn give_up(&self, id: NodeId) -> bool {
         let list = self.sleepers.lock();
         let taken = self.take(Some(id));
-        if taken {
-            Step::LimitTakes.taken::<P>();
-        } else {
-            Step::GiveUp.taken::<P>();
-        }
         self.leave(&list, id);
         taken
     }
@@ -218,9 +189,6 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         if list.first().is_none() {
             // (*; W..) -> (*; ). Relaxed: nobody is left to hand off to.
             self.owner.fetch_and(!FLAGS, Relaxed);
-            Step::LeaveLast.taken::<P>();
-        } else {
-            Step::LeaveOthers.taken::<P>();
         }
     }
 
@@ -234,7 +202,6 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         let Some(first) = list.first() else {
             // The last sleeper has left meanwhile. The next owner would not meet the wait lock.
             drop(list);
-            Step::UnlockAgain.taken::<P>();
             if !self.unlock_fast() {
                 self.unlock_slow(fair);
             }
@@ -245,8 +212,6 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
         let asleep = first.node::<P>().state.load(Relaxed) == WAITING;
         if asleep {
             signal::<P>(first, AWAKE);
-        } else {
-            Step::FindAwake.taken::<P>();
         }
         // The last access to the mutex (M5).
         drop(list);
@@ -268,11 +233,8 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
             };
             // (me; W) -> (0; W), or (me; WH) -> (first; WP). MU: release, pairs with MA.
             match self.owner.compare_exchange(seen, new, Release, Relaxed) {
-                Ok(_) if hands_off => {
-                    Step::of_handoff(requested).taken::<P>();
-                    return stat::count::<P>(Event::MutexHandoff);
-                }
-                Ok(_) => return Step::UnlockSleepers.taken::<P>(),
+                Ok(_) if hands_off => return stat::count::<P>(Event::MutexHandoff),
+                Ok(_) => return,
                 Err(now) => seen = now,
             }
         }

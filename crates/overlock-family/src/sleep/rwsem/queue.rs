@@ -3,12 +3,11 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::policy::Policy;
-use super::states::Step;
 use super::{HANDOFF, HELD, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::links::Links;
 use overlock_core::node::NodeId;
 use overlock_core::platform::{Atomic, Platform};
-use overlock_core::sleep::wait_list::{End, Limit, WAITING, Waiter, Waiters};
+use overlock_core::sleep::wait_list::{Limit, WAITING, Waiter, Waiters};
 use overlock_core::stat::{self, Event};
 
 /// `Node::info`: what a waiter wants.
@@ -44,9 +43,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         if first {
             // f = 0 -> waiters. Relaxed: see the page's orderings.
             self.count.fetch_or(WAITERS, Relaxed);
-            Step::JoinFirst.taken::<P>();
-        } else {
-            Step::JoinBehind.taken::<P>();
         }
     }
 
@@ -67,7 +63,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             0
         };
         list.unlink(id);
-        Step::GiveUp.taken::<P>();
         if flags != 0 {
             // Relaxed: it publishes nothing. The wait lock orders the list.
             self.count.fetch_and(!flags, Relaxed);
@@ -83,7 +78,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         let list = self.waiters.lock();
         // RA, in `take_read`: the published lock once had no acquire here.
         if list.first().is_none() && self.take_read().is_ok() {
-            Step::ReadUnderLock.taken::<P>();
             stat::count::<P>(Event::RwsemRlockFast);
             return true;
         }
@@ -103,13 +97,12 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     /// Sleeps until granted, or until `limit`; the waiter is out of the list in both cases.
     fn sleep_until_granted(&self, waiter: &Waiter<P>, limit: &Limit<'_, P>) -> bool {
-        if let End::Signalled(_) = waiter.sleep(limit) {
+        if waiter.sleep(limit).is_some() {
             return true;
         }
         let list = self.waiters.lock();
         let granted = wants::<P>(waiter.id()) == GRANTED;
         if granted {
-            Step::GrantedAtLimit.taken::<P>();
             // The waker still has the node, and is about to signal.
             drop(list);
             waiter.sleep(&Limit::NONE);
@@ -132,7 +125,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 stat::count::<P>(Event::RwsemWlock);
                 return true;
             }
-            if limit.reached().is_some() {
+            if limit.is_reached() {
                 stat::count::<P>(Event::RwsemWlockFail);
                 self.give_up(list, waiter.id());
                 return false;
@@ -173,15 +166,11 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .compare_exchange_weak(seen, next, Acquire, Relaxed)
             {
                 Ok(_) if takes => {
-                    Step::WokenTakes.taken::<P>();
                     list.unlink(id);
                     self.set_owner();
                     return Attempt::Acquired;
                 }
-                Ok(_) => {
-                    Step::WokenInVain.taken::<P>();
-                    break;
-                }
+                Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
@@ -211,7 +200,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     pub(super) fn request_handoff(&self, first: NodeId) {
         // f -> f, handoff. Relaxed: later releases find it, and the rest is under the wait lock.
         if self.count.fetch_or(HANDOFF, Relaxed) & HANDOFF == 0 {
-            Step::RequestHandoff.taken::<P>();
             stat::count::<P>(match wants::<P>(first) {
                 WANTS_WRITE => Event::RwsemWlockHandoff,
                 _ => Event::RwsemRlockHandoff,

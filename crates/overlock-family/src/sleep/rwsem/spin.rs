@@ -4,7 +4,6 @@ use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::policy::{OnReaders, Policy, reader_spin_ns};
-use super::states::Step;
 use super::{DISABLED, HANDOFF, HELD, READER, READERS, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::platform::{Atomic, Instant, Platform, Spin};
 use overlock_core::sleep::wait_list::Limit;
@@ -103,7 +102,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         stat::count::<P>(Event::RwsemRlockSteal);
         // The first reader wakes the queued readers, to read with it.
         if seen & (WAITERS | WOKEN) == WAITERS && seen & READERS == 0 {
-            Step::WakeQueuedReaders.taken::<P>();
             self.wake_waiters();
         }
     }
@@ -125,21 +123,15 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     }
 
     /// Disables spinning on readers, which do not leave in time.
-    fn disable(&self) {
+    pub(super) fn disable(&self) {
         // Fails where a writer is inside. Between its acquisition and its store, the store wins.
-        let _ = self
-            .owner
-            .compare_exchange(0, DISABLED, Relaxed, Relaxed)
-            .inspect(|_| Step::Disable.taken::<P>());
+        let _ = self.owner.compare_exchange(0, DISABLED, Relaxed, Relaxed);
     }
 
     /// Enables spinning on readers again: the last one has left.
     pub(super) fn reenable_spinning(&self) {
         if Y::ON_READERS == OnReaders::Time && self.is_disabled() {
-            let _ = self
-                .owner
-                .compare_exchange(DISABLED, 0, Relaxed, Relaxed)
-                .inspect(|_| Step::Reenable.taken::<P>());
+            let _ = self.owner.compare_exchange(DISABLED, 0, Relaxed, Relaxed);
         }
     }
 
@@ -181,16 +173,14 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 let goes_on = self.wait_for_readers(seen, &mut budget, limit, on_readers);
                 // The time spent on readers has limits of its own.
                 end = end.plus_nanos(P::now().nanos_since(now));
-                goes_on && limit.reached().is_none()
+                goes_on && !limit.is_reached()
             } else {
                 true
             };
             if !goes_on {
-                Step::SpinInVain.taken::<P>();
                 return false;
             }
         }
-        Step::SpinTakes.taken::<P>();
         true
     }
 
@@ -260,7 +250,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             // It has seen a writer leave, so it may barge past the list (I5).
             match self.take_read_if(|now| now & HANDOFF == 0) {
                 Ok(taken) => {
-                    Step::SeesWriterLeave.taken::<P>();
                     self.on_stolen(taken);
                     return true;
                 }

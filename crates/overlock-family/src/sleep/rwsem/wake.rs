@@ -4,7 +4,6 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::policy::Policy;
 use super::queue::{GRANTED, HAS_IT, MAY_TRY, WANTS_READ, WANTS_WRITE, wants};
-use super::states::Step;
 use super::{FULL, HANDOFF, HELD, READER, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::links::Links;
 use overlock_core::node::NodeId;
@@ -45,7 +44,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             stat::count::<P>(Event::RwsemWakeWriter);
             // f -> f, woken. Relaxed: a waker that misses it wakes again, in vain.
             self.count.fetch_or(WOKEN, Relaxed);
-            Step::WakeWriter.taken::<P>();
             // It stays in the list until it owns the lock, or gives up.
             signal::<P>(first, MAY_TRY);
             drop(list);
@@ -71,7 +69,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
             let next = (seen + number as u32 * READER) & !clears;
             match self.count.compare_exchange(seen, next, Acquire, Relaxed) {
                 Ok(_) => {
-                    Step::Grant.taken::<P>();
                     stat::count_many::<P>(Event::RwsemWakeReader, number as u64);
                     for id in readers() {
                         list.unlink(id);

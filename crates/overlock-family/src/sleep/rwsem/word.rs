@@ -3,7 +3,6 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::policy::Policy;
-use super::states::Step;
 use super::{DISABLED, FULL, HANDOFF, HELD, READER, READERS, RwSem, WAITERS, WOKEN, WRITER};
 use overlock_core::platform::{Atomic, Cpu, Platform};
 
@@ -42,10 +41,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .count
                 .compare_exchange_weak(seen, seen + READER, Acquire, Relaxed)
             {
-                Ok(_) => {
-                    Step::of_read(seen).taken::<P>();
-                    return Ok(seen);
-                }
+                Ok(_) => return Ok(seen),
                 Err(now) => seen = now,
             }
         }
@@ -63,7 +59,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
                 .compare_exchange_weak(seen, seen | WRITER, Acquire, Relaxed)
             {
                 Ok(_) => {
-                    Step::of_write(seen).taken::<P>();
                     self.set_owner();
                     return true;
                 }
@@ -90,7 +85,6 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     pub(super) fn leave(&self) {
         // (w, n) -> (w, n - 1). RU: release, pairs with WA.
         let left = self.count.fetch_sub(READER, Release).wrapping_sub(READER);
-        Step::Leave.taken::<P>();
         if left & WAITERS != 0 && left < READER {
             self.readers_are_gone(left);
         }
@@ -101,10 +95,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
     fn readers_are_gone(&self, left: u32) {
         self.reenable_spinning();
         // A writer inside will see waiters when it leaves.
-        if left & (WRITER | WOKEN) != 0 {
-            Step::LastIsNotNeeded.taken::<P>();
-        } else {
-            Step::LastWakes.taken::<P>();
+        if left & (WRITER | WOKEN) == 0 {
             self.wake(self.waiters.lock());
         }
     }
@@ -123,12 +114,9 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
         // (1, 0) -> (0, 0), or to the share that stays. WU: release, pairs with RA, WA and
         // GA.
         let before = self.count.fetch_add(share.wrapping_sub(WRITER), Release);
-        Step::of_end(share).taken::<P>();
         // A woken first is a writer: it is on its way, and nobody else can be let in.
         if before & (WAITERS | WOKEN) == WAITERS {
             self.wake_waiters();
-        } else if before & WOKEN != 0 {
-            Step::LeaveToWoken.taken::<P>();
         }
     }
 

@@ -14,19 +14,9 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use super::{FastQueue, FastQueueToken, first_word, take_two};
 use crate::tables::FamilyPlatform;
-use overlock_core::diagram::{Diagram, HasDiagram, diagram};
 use overlock_core::facts::{Facts, HasFacts};
 use overlock_core::platform::Atomic;
 use overlock_core::raw::{ConstLock, CreateError, RawLock};
-
-diagram! {
-    "fast_queue_lazy" {
-        PutReserve = "(0, 0) -> (0, r)",
-        ReturnReserve = "(*, r): there is a reserve, ours goes back",
-        PutLatest = "(0, r) -> (t, r)",
-        ReturnLatest = "(t, r): there is a latest ticket, ours goes back",
-    }
-}
 
 /// A [`FastQueue`] with a `const` constructor, for statics and for `lock_api`.
 ///
@@ -84,22 +74,14 @@ impl<P: FamilyPlatform> LazyFastQueue<P> {
             .queue
             .reserve
             .compare_exchange(0, reserve.bits(), AcqRel, Acquire);
-        match first {
-            Ok(_) => Step::PutReserve.taken::<P>(),
-            Err(_) => {
-                P::family_tables().tickets.give(reserve);
-                Step::ReturnReserve.taken::<P>();
-            }
+        if first.is_err() {
+            P::family_tables().tickets.give(reserve);
         }
         // FT: release, the ticket and the reserve come before; acquire where another thread's did.
         let word = first_word::<P>(latest);
         let first = self.queue.latest.compare_exchange(0, word, AcqRel, Acquire);
-        match first {
-            Ok(_) => Step::PutLatest.taken::<P>(),
-            Err(_) => {
-                P::family_tables().tickets.give(latest);
-                Step::ReturnLatest.taken::<P>();
-            }
+        if first.is_err() {
+            P::family_tables().tickets.give(latest);
         }
         Ok(())
     }
@@ -107,10 +89,6 @@ impl<P: FamilyPlatform> LazyFastQueue<P> {
 
 impl<P: FamilyPlatform> HasFacts for LazyFastQueue<P> {
     const FACTS: Facts = FastQueue::<P>::FACTS;
-}
-
-impl<P: FamilyPlatform> HasDiagram for LazyFastQueue<P> {
-    const DIAGRAMS: &'static [&'static Diagram] = &[&super::DIAGRAM, &DIAGRAM];
 }
 
 // SAFETY: as for `FastQueue`, which does all the work once it has its tickets. It gets them once.

@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use super::waiters;
 use super::width::{FLAG, STEP, Width, after, join, next, served, tail};
-use super::{Step, waiters};
 use crate::tables::FamilyPlatform;
 use overlock_core::stat::{self, Event, Latency};
 
@@ -59,7 +59,6 @@ impl SlowFlag for HeadFlag {
         let key = ptr::from_ref(word).addr();
         // PU: (h|f, t) -> (h+2|f, t). From here on `word` may be freed: `key` is a number.
         let old = W::serve::<P>(word);
-        Step::Release.taken::<P>();
         if old & FLAG != 0 {
             released_slow::<P>(key, after::<W>(old & !FLAG));
         }
@@ -73,9 +72,7 @@ impl SlowFlag for HeadFlag {
             // (n|f, n+2) -> (n, n+2). Relaxed: a read-modify-write, so the release sequence of PR
             // continues.
             let alone = join::<W>(number | FLAG, next);
-            let lowered = W::exchange::<P>(word, alone, join::<W>(number, next), Relaxed);
-            let step = if lowered { Step::Lower } else { Step::KeepUp };
-            step.taken::<P>();
+            W::exchange::<P>(word, alone, join::<W>(number, next), Relaxed);
         }
     }
 }
@@ -88,7 +85,6 @@ impl SlowFlag for TailFlag {
         let before = W::load::<P>(word, Relaxed);
         // PU: (h, t|f) -> (h+2, t|f).
         W::serve::<P>(word);
-        Step::Release.taken::<P>();
         // The fault of this form, here and below: the lock is no longer ours. PU too: acquire,
         // pairs with PR, whose entry must be found.
         if tail::<W>(W::load::<P>(word, Acquire)) & FLAG != 0 {
@@ -110,10 +106,8 @@ impl TailFlag {
             // has come since.
             let flagged = join::<W>(number, tail::<W>(before));
             if W::exchange::<P>(word, flagged, join::<W>(number, number), Relaxed) {
-                Step::LowerLate.taken::<P>();
                 return stat::count::<P>(Event::ReleasedSlow);
             }
-            Step::KeepUpLate.taken::<P>();
         }
         released_slow::<P>(ptr::from_ref(word).addr(), number);
     }
@@ -126,8 +120,6 @@ fn released_slow<P: FamilyPlatform>(key: usize, number: u32) {
     let kicked = stat::timed::<P, _>(Latency::PvLatencyKick, || {
         waiters::kick::<P>(key, number / STEP)
     });
-    let step = if kicked { Step::Kick } else { Step::KickNone };
-    step.taken::<P>();
     if kicked {
         stat::count::<P>(Event::ReleasedSlowKicked);
     }

@@ -35,20 +35,25 @@ pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
     const LIMIT: u32;
 
     #[doc(hidden)]
+    #[track_caller]
     fn load<P: Platform>(word: &Self::Word<P>, order: Ordering) -> u32;
     /// (h, t) -> (h, t+2), acquire; returns the word from before. `None` where this width checks
     /// the limit before it draws, and it is reached.
     #[doc(hidden)]
+    #[track_caller]
     fn draw<P: Platform>(word: &Self::Word<P>) -> Option<u32>;
     /// (h, t) -> (h+2, t), acquire and release, always a read-modify-write; returns the head from
     /// before with its flag.
     #[doc(hidden)]
+    #[track_caller]
     fn serve<P: Platform>(word: &Self::Word<P>) -> u32;
     /// Sets bits, acquire and release, always a read-modify-write; returns the word from before.
     #[doc(hidden)]
+    #[track_caller]
     fn raise<P: Platform>(word: &Self::Word<P>, bits: u32) -> u32;
     /// Whether `current` was replaced by `new`, with `success` ordering.
     #[doc(hidden)]
+    #[track_caller]
     fn exchange<P: Platform>(
         word: &Self::Word<P>,
         current: u32,
@@ -57,6 +62,7 @@ pub trait Width: sealed::Sealed + Debug + Send + Sync + 'static {
     ) -> bool;
     /// [`Platform::wait_until`], each poll an acquire load.
     #[doc(hidden)]
+    #[track_caller]
     fn wait_until<P: Platform>(
         word: &Self::Word<P>,
         limit: Spin,

@@ -3,7 +3,6 @@ use crate::measure;
 use crate::plan::Plan;
 use crate::registry::{Family, select};
 use crate::workload::Workload;
-use overlock_core::diagram::{Diagram, Transition};
 
 /// The report of a round with that lock, and its operations: six vCPUs on two CPUs, no other load.
 fn round(lock: &str) -> (Report, u64) {
@@ -92,45 +91,6 @@ fn a_panic_is_an_error_of_the_lock() {
 }
 
 #[test]
-fn other_locks_have_no_modes() {
+fn a_lock_without_a_queue_has_no_modes() {
     assert_eq!(round("ticket").0.modes, (0, 0));
-}
-
-/// The outcome of a simulation with a lock of these transitions, each taken so many times.
-fn outcome(diagram: &'static Diagram, times: &[u64]) -> engine::Outcome<()> {
-    let transitions = times.iter().enumerate();
-    let transitions = transitions.map(|(index, &times)| (Transition { diagram, index }, times));
-    engine::Outcome {
-        results: Vec::new(),
-        elapsed: Time::ZERO,
-        stopped: false,
-        accounts: Vec::new(),
-        counts: Counts::default(),
-        traffic: Traffic::default(),
-        transitions: transitions.collect(),
-        trace: Vec::new(),
-        events: 0,
-    }
-}
-
-static KNOWN: Diagram = Diagram {
-    name: PV,
-    transitions: &["there and back", "gone"],
-};
-static OTHER: Diagram = Diagram {
-    name: "other",
-    transitions: &["there and back"],
-};
-
-#[test]
-fn transitions_are_counted_by_their_texts() {
-    assert_eq!(taken(&outcome(&KNOWN, &[3, 5]), "gone"), 5);
-    assert_eq!(taken(&outcome(&KNOWN, &[3, 0]), "gone"), 0);
-    assert_eq!(taken(&outcome(&OTHER, &[3]), "there and back"), 0);
-}
-
-#[test]
-#[should_panic(expected = "the diagram pv has no transition there and forth")]
-fn a_transition_that_is_not_in_the_diagram_is_an_error() {
-    taken(&outcome(&KNOWN, &[3, 5]), "there and forth");
 }

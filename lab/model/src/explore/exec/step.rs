@@ -11,9 +11,11 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::platform::WakeClass;
 
+use super::super::heir;
 use super::super::memory::{At, Plain};
 use super::super::strategy::Question;
 use super::{Rules, State, in_execution, with};
+use crate::coverage::{self, Outcome};
 
 /// Lets the chosen thread run. Returns when the caller is chosen again.
 fn switch(to_other: bool) {
@@ -150,27 +152,33 @@ pub fn update(
 ) -> Result<u64, u64> {
     point(at);
     let place = Place::caller();
-    in_execution(|this| {
+    let (old, new) = in_execution(|this| {
         let old = this.memory.newest(at);
-        match change(old) {
-            Some(new) => {
-                this.memory.load(this.current, at, success, 0);
-                this.memory.replace(this.current, at, new, success);
-                if new != old {
-                    this.wake_watchers(at.key);
-                }
-                this.note(place, || format!("change {success:?} {old:#x} -> {new:#x}"));
-                Ok(old)
+        let new = change(old);
+        if let Some(new) = new {
+            this.memory.load(this.current, at, success, 0);
+            this.memory.replace(this.current, at, new, success);
+            if new != old {
+                this.wake_watchers(at.key);
             }
-            None => {
-                // A failed exchange is a load, and may read an old message; the newest is one of
-                // those that it may fail by.
-                this.memory.load(this.current, at, failure, 0);
-                this.note(place, || format!("exchange refused by {old:#x}"));
-                Err(old)
-            }
+            this.note(place, || format!("change {success:?} {old:#x} -> {new:#x}"));
+        } else {
+            // A failed exchange is a load, and may read an old message; the newest is one of those
+            // that it may fail by.
+            this.memory.load(this.current, at, failure, 0);
+            this.note(place, || format!("exchange refused by {old:#x}"));
         }
-    })
+        (old, new)
+    });
+    let Some(new) = new else {
+        coverage::count(place, Outcome::Refused);
+        return Err(old);
+    };
+    coverage::count(place, Outcome::Done);
+    if place.file().ends_with(heir::SOURCE) {
+        heir::changed(old as u32, new as u32, me());
+    }
+    Ok(old)
 }
 
 thread_local! {

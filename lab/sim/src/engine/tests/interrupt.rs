@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::*;
 use crate::trace::What;
 
-use overlock_core::diagram::Diagram;
+use overlock_core::stat::Event as LockEvent;
 
 /// Runs bodies until the caller interrupts at its `checks`th check; they end then if `ends`.
 /// Returns when the last one ended, and the number of bodies whose stack or result still exists.
@@ -72,26 +72,20 @@ fn what_is_told_to_stop_has_been_stopped() {
     }
 }
 
-static TURNS: Diagram = Diagram {
-    name: "turns",
-    transitions: &["a turn"],
-};
-
-/// Fails where transitions after the stop count.
+/// Fails where events after the stop count.
 #[test]
-fn transitions_end_at_the_stop() {
+fn lock_events_end_at_the_stop() {
     let machine = machine(1, 1);
     let mut setup = setup(&machine, &HOST, 1);
     setup.stop_after = Time::us(35);
     let body = |_| {
         for _ in 0..9 {
             work(Time::us(10));
-            let diagram = &TURNS;
-            transition(Transition { diagram, index: 0 });
+            lock_event(LockEvent::LockPending, 1);
         }
     };
     let outcome = run(&setup, body, || true).unwrap();
-    assert_eq!(outcome.transition("turns", "a turn"), 3);
+    assert_eq!(outcome.lock_events.count(LockEvent::LockPending), 3);
 }
 
 /// Two vCPUs share a CPU, and work three times as long as they may. Fails where the figures go on

@@ -132,6 +132,18 @@ fn a_spin_in_vain_disables_spinning_until_a_writer_has_had_the_lock() {
     readers_that_stay_disable_spinning::<Timed>(false);
 }
 
+/// The exchange in `disable`: a store would say that nobody owns the lock.
+#[test]
+fn a_writer_that_came_in_time_stays_the_owner() {
+    let lock = leak::<Timed>();
+    lock.write();
+    let owner = lock.owner.load(Relaxed);
+    lock.disable();
+    assert_eq!(lock.owner.load(Relaxed), owner);
+    end_write(lock);
+    assert_clean(lock);
+}
+
 /// `owner_lost_its_cpu`, in `can_spin` and in `spin_behind_writer`.
 #[test]
 fn nobody_spins_on_a_writer_whose_cpu_it_runs_on() {
