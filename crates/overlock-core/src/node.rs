@@ -7,7 +7,7 @@
 //!
 //! [`NodeGuard::new`] returns `None` for a fifth context, and while more threads than slots are
 //! alive. Each lock then has a way to wait without a node that is still correct, only slower
-//! ([`Event::LockNoNode`](crate::stat::Event::LockNoNode) counts it).
+//! ([`Event::LockNoNode`](crate::stat::Event) counts it).
 //!
 //! The fields, and who writes each:
 //!

@@ -22,7 +22,7 @@ pub struct Registration {
 /// The registration of a lock that is written once over `overlock_core::Platform`: the name of its
 /// type, without the platform. It implements `RawLock` and `HasFacts` for every platform. Traits
 /// beyond that, such as `RawTimedLock`, are tested too where the word for its abilities comes
-/// first, `timed` or `full`: see [`spin_locks`](overlock_family::spin_locks).
+/// first, `timed` or `full`: see `overlock_family::spin_locks`.
 ///
 /// ```
 /// use overlock_family::spin::Ticket;

@@ -21,7 +21,7 @@
 //! | `waiting` | the owner of the queue, a writer, until it is the lock's writer |
 //! | `readers` | each reader, coming and going; briefly also a reader that has to wait |
 //! | `full` | the top bit of `readers`: see [below](#where-this-deviates-from-the-published-form) |
-//! | `queue` | see [`queued`] |
+//! | `queue` | see [`queued`](crate::spin::queued) |
 //!
 //! # States
 //!

@@ -16,7 +16,8 @@
 //!
 //! # States
 //!
-//! The lock's are those of [`ticket`]. A waiter's, with `n` between it and the owner:
+//! The lock's are those of [`ticket`](super::ticket). A waiter's, with `n` between it and the
+//! owner:
 //!
 //! ```text
 //!           n > 0: pause delay × n        n = 0: poll the word
@@ -29,7 +30,8 @@
 //!
 //! # Invariants
 //!
-//! - I1 to I3 of [`ticket`]: the delay decides when a waiter polls, never which waiter is served.
+//! - I1 to I3 of [`ticket`](super::ticket): the delay decides when a waiter polls, never which
+//!   waiter is served.
 //! - B1: the delay never falls below one iteration of a spin loop: the subtraction is clamped.
 //! - B2: it never rises above `MAX` iterations, so a waiter with `n` others before it polls again
 //!   within the time of `MAX` × `n` iterations.
@@ -45,12 +47,12 @@
 //!
 //! # Orderings
 //!
-//! TU and TL of [`ticket`]. The delay is a hint: relaxed throughout.
+//! TU and TL of [`ticket`](super::ticket). The delay is a hint: relaxed throughout.
 //!
 //! # Fast and slow path
 //!
-//! The fast path and the unlock are those of [`ticket`]. On the slow path a waiter pauses once or
-//! more while others are before it, and polls as the next one.
+//! The fast path and the unlock are those of [`ticket`](super::ticket). On the slow path a waiter
+//! pauses once or more while others are before it, and polls as the next one.
 //!
 //! # Why no turn is lost
 //!

@@ -1,7 +1,7 @@
 //! The part that the paravirtual queued locks share: a queue whose waiters sleep, and an unlock
 //! that kicks.
 //!
-//! [`pv_queued`](super::pv_queued) and [`hybrid`](super::hybrid) differ in what a newcomer
+//! [`pv_queued`] and [`hybrid`] differ in what a newcomer
 //! may do before it joins the queue ([`Form::UNFAIR`]); all else is here. From the paravirtual
 //! queued spinlock (Long, Zijlstra, 2015) in the form of late 2017.
 //!
