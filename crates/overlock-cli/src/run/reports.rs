@@ -71,7 +71,7 @@ impl Reports {
     }
 }
 
-/// What the validators in the program and its children have met.
+/// Counts of the validators in the program and its children.
 #[derive(Debug, Default, PartialEq)]
 pub struct Tally {
     locks: u32,
