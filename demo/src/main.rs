@@ -101,7 +101,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
         "\n5. For a server of your own:\n\n   \
          {0} run --stat -- ./server    # which locks its threads wait for, and who holds them\n   \
          {0} run -- ./server           # our locks, and nothing else\n   \
-         cargo install --path crates/overlock-cli          # `overlock` in your PATH, one file",
+         cargo install --locked --path crates/overlock-cli    # `overlock` in your PATH, one file",
         shown(&overlock).display()
     );
     Ok(())

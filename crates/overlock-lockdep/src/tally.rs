@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
-/// What validators have met. A child of fork goes on adding to its parent's.
+/// Counts of validators. A child of fork goes on adding to its parent's.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Tally {
