@@ -7,6 +7,7 @@ mod show;
 
 use std::env;
 use std::error::Error;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::thread::available_parallelism;
@@ -24,8 +25,10 @@ const SECONDS: &str = "0.8";
 const OVERCOMMIT: usize = 4;
 
 fn main() -> ExitCode {
-    match demonstrate() {
+    match demonstrate(&mut io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
+        // The reader has seen enough.
+        Err(error) if is_closed_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("overlock-demo: {error}");
             ExitCode::FAILURE
@@ -33,11 +36,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn demonstrate() -> Result<(), Box<dyn Error>> {
+fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn demonstrate(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
         .canonicalize()?;
-    println!("\n1. Building `overlock` and a program in C, demo/words.c");
+    writeln!(
+        out,
+        "\n1. Building `overlock` and a program in C, demo/words.c"
+    )?;
     let built = build(&root)?;
     let overlock = built.join("release/overlock");
     let words = compile(&root, &built)?;
@@ -60,50 +71,56 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
         program(command)
     };
 
-    println!(
-        "\n2. Running it: {threads} threads on {cpus} CPUs put the words of {} files, this\n   \
-         repository's own, into one index behind one mutex. {ROUNDS} rounds of {SECONDS} s each.\n",
+    writeln!(
+        out,
+        "\n2. Running that program: {threads} threads on {cpus} CPUs put the words of {} files, this\n   \
+         repository's own, into one index behind one mutex of pthread. {ROUNDS} rounds of {SECONDS} s each.\n",
         texts.len()
-    );
+    )?;
     let before = Ticks::now();
     let (mut theirs_runs, mut our_runs) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
         let theirs = figures(&mut plain())?;
         let ours = figures(&mut ours(&[]))?;
-        println!(
+        writeln!(
+            out,
             "   round {round}   C library's locks {:>9.0}   ours {:>9.0}   blocks of text a second",
             theirs.rate, ours.rate
-        );
+        )?;
         theirs_runs.push(theirs);
         our_runs.push(ours);
     }
     let used = theirs_runs.iter().chain(&our_runs).map(|run| run.cpu).sum();
     let others = before.and_then(|before| before.others(used));
 
-    println!("\n3. Before and after, medians of the rounds:\n");
-    let (theirs, ours_median) = (Figures::median(&theirs_runs), Figures::median(&our_runs));
-    print!("{}", show::table(&theirs, &ours_median));
+    writeln!(
+        out,
+        "\n3. Before and after, medians of the rounds and their spread:\n"
+    )?;
+    write!(out, "{}", show::table(&theirs_runs, &our_runs))?;
     if let Some(share) = others.filter(|&share| share > 0.1) {
-        println!(
+        writeln!(
+            out,
             "\n   Other programs used {:.0} % of the CPUs meanwhile: on a quiet machine the figures differ.",
             100.0 * share
-        );
+        )?;
     }
 
-    println!("\n4. Where its threads wait: `overlock run --stat`\n");
+    writeln!(out, "\n4. Where its threads wait: `overlock run --stat`\n")?;
     let output = output(ours(&["--stat"]).stderr(Stdio::piped()))?;
     match report::top(&String::from_utf8_lossy(&output.stderr)) {
-        Some(row) => print!("{row}"),
-        None => println!("   They did not wait for a lock."),
+        Some(row) => write!(out, "{row}")?,
+        None => writeln!(out, "   They did not wait for a lock.")?,
     }
 
-    println!(
+    writeln!(
+        out,
         "\n5. For a server of your own:\n\n   \
          {0} run --stat -- ./server    # which locks its threads wait for, and who holds them\n   \
          {0} run -- ./server           # our locks, and nothing else\n   \
-         cargo install --path crates/overlock-cli          # `overlock` in your PATH, one file",
+         cargo install --locked --path crates/overlock-cli    # `overlock` in your PATH, one file",
         shown(&overlock).display()
-    );
+    )?;
     Ok(())
 }
 
@@ -179,4 +196,19 @@ fn figures(command: &mut Command) -> Result<Figures, Box<dyn Error>> {
     let output = output(command.stderr(Stdio::inherit()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     Figures::parse(&text).ok_or_else(|| format!("cannot read '{text}'").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails where `cargo run --release | head` ends with a panic or an error.
+    #[test]
+    fn a_reader_that_leaves_is_no_failure() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        drop(reader);
+        let error = demonstrate(&mut writer).unwrap_err();
+        assert!(is_closed_pipe(&*error), "{error}");
+        assert!(!is_closed_pipe(&io::Error::other("another")));
+    }
 }

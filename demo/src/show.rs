@@ -31,19 +31,24 @@ impl Figures {
             cpu: of("cpu_s")?,
         })
     }
+}
 
-    /// Each figure's median by itself.
-    pub fn median(runs: &[Self]) -> Self {
-        let of = |figure: fn(&Self) -> f64| {
-            let mut all: Vec<f64> = runs.iter().map(figure).collect();
-            all.sort_by(f64::total_cmp);
-            all[all.len() / 2]
-        };
+/// The least, the median and the most of one figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spread {
+    least: f64,
+    median: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(runs: &[Figures], figure: fn(&Figures) -> f64) -> Self {
+        let mut all: Vec<f64> = runs.iter().map(figure).collect();
+        all.sort_by(f64::total_cmp);
         Self {
-            rate: of(|run| run.rate),
-            longest: of(|run| run.longest),
-            block: of(|run| run.block),
-            cpu: of(|run| run.cpu),
+            least: all[0],
+            median: all[all.len() / 2],
+            most: all[all.len() - 1],
         }
     }
 }
@@ -51,49 +56,47 @@ impl Figures {
 /// The width of the longest bar.
 const WIDTH: f64 = 30.0;
 
-/// Two bars for each figure, and the second's ratio to the first.
-pub fn table(theirs: &Figures, ours: &Figures) -> String {
-    let mut table = String::new();
-    let rows = [
-        (
-            "blocks a second",
-            "more is better",
-            theirs.rate,
-            ours.rate,
-            "",
-        ),
-        (
-            "longest wait",
-            "less is better",
-            theirs.longest,
-            ours.longest,
-            " ms",
-        ),
-        (
-            "CPU time a block",
-            "less is better",
-            theirs.block,
-            ours.block,
-            " us",
-        ),
+/// Two bars for each figure, the median and the spread over the runs, and the second median's ratio
+/// to the first.
+pub fn table(theirs: &[Figures], ours: &[Figures]) -> String {
+    type Row = (
+        &'static str,
+        &'static str,
+        fn(&Figures) -> f64,
+        &'static str,
+    );
+    let rows: [Row; 3] = [
+        ("blocks a second", "more is better", |run| run.rate, ""),
+        ("longest wait", "less is better", |run| run.longest, " ms"),
+        ("CPU time a block", "less is better", |run| run.block, " us"),
     ];
-    for (title, note, theirs, ours, unit) in rows {
-        let longest = theirs.max(ours).max(f64::MIN_POSITIVE);
-        for (left, lock, value) in [(title, "C library", theirs), (note, "overlock", ours)] {
-            let bar = "█".repeat((WIDTH * value / longest).round() as usize);
-            let number = if value < 1000.0 {
-                format!("{value:.1}")
-            } else {
-                format!("{value:.0}")
-            };
-            let _ = write!(table, "   {left:16}  {lock:9}  {bar:30}  {number:>8}{unit}");
-            if lock == "overlock" && theirs > 0.0 {
-                let _ = write!(table, "   {:.2} times", ours / theirs);
+    let mut table = String::new();
+    for (title, note, figure, unit) in rows {
+        let [theirs, ours] = [theirs, ours].map(|runs| Spread::of(runs, figure));
+        let longest = theirs.median.max(ours.median).max(f64::MIN_POSITIVE);
+        for (left, lock, spread) in [(title, "C library", theirs), (note, "overlock", ours)] {
+            let bar = "█".repeat((WIDTH * spread.median / longest).round() as usize);
+            let median = number(spread.median);
+            let range = format!("{} to {}", number(spread.least), number(spread.most));
+            let _ = write!(
+                table,
+                "   {left:16}  {lock:9}  {bar:30}  {median:>8}{unit:3}  {range:18}"
+            );
+            if lock == "overlock" && theirs.median > 0.0 {
+                let _ = write!(table, "  {:.2} times", ours.median / theirs.median);
             }
+            table.truncate(table.trim_end().len());
             table.push('\n');
         }
     }
     table
+}
+
+fn number(value: f64) -> String {
+    match value < 1000.0 {
+        true => format!("{value:.1}"),
+        false => format!("{value:.0}"),
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +130,7 @@ mod tests {
             block: 10.0,
             cpu: 1.0,
         };
-        let table = table(&theirs, &ours);
+        let table = table(&[theirs], &[ours]);
         let bars: Vec<usize> = table
             .lines()
             .map(|line| line.matches('█').count())
@@ -139,14 +142,17 @@ mod tests {
     }
 
     #[test]
-    fn each_figure_has_a_median_of_its_own() {
+    fn each_figure_has_a_median_and_a_spread_of_its_own() {
         let run = |rate, longest| Figures {
             rate,
             longest,
             block: 1.0,
             cpu: 1.0,
         };
-        let median = Figures::median(&[run(1.0, 9.0), run(3.0, 8.0), run(2.0, 7.0)]);
-        assert_eq!((median.rate, median.longest), (2.0, 8.0));
+        let runs = [run(1.0, 9.0), run(3000.0, 8.0), run(2.0, 7.0)];
+        let table = table(&runs, &runs);
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[0].ends_with(" 2.0     1.0 to 3000"), "{table}");
+        assert!(lines[2].ends_with(" 8.0 ms  7.0 to 9.0"), "{table}");
     }
 }

@@ -7,9 +7,9 @@ mod program;
 mod reports;
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use clap::ValueEnum;
 
@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long, requires = "lockdep")]
     lockdep_sleep: bool,
 
+    /// With --lockdep, exit with this code if there was a report, whatever the program's own is
+    #[arg(long, value_name = "N", requires = "lockdep", value_parser = clap::value_parser!(u8).range(1..))]
+    error_exitcode: Option<u8>,
+
     #[command(flatten)]
     launch: Launch,
 }
@@ -71,7 +75,9 @@ struct Launch {
 
 /// Run a program and report lock orders that can deadlock
 ///
-/// The same as `overlock run --lockdep`.
+/// The same as `overlock run --lockdep`. It sees the mutexes and reader-writer locks of the C
+/// library, not those of Rust, Go and Java themselves. The last line on the standard error says how
+/// many locks it saw, and how many reports there were.
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct CheckArgs {
@@ -79,6 +85,10 @@ pub struct CheckArgs {
     /// for a semaphore
     #[arg(long)]
     sleep: bool,
+
+    /// Exit with this code if there was a report, whatever the program's own is
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    error_exitcode: Option<u8>,
 
     #[command(flatten)]
     launch: Launch,
@@ -89,6 +99,7 @@ impl From<CheckArgs> for Args {
         Args {
             lockdep: true,
             lockdep_sleep: check.sleep,
+            error_exitcode: check.error_exitcode,
             launch: check.launch,
             ..Args::default()
         }
@@ -124,13 +135,15 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .env_remove("OVERLOCK_STAT")
         .env_remove("OVERLOCK_LOCKDEP")
         .env_remove("OVERLOCK_LOCKDEP_SLEEP")
-        .env_remove("OVERLOCK_LOCKDEP_READER");
+        .env_remove("OVERLOCK_LOCKDEP_READER")
+        .env_remove("OVERLOCK_LOCKDEP_TALLY");
     let mut reports = None;
     if args.lockdep {
         let reports = reports.insert(Reports::start()?);
         command
             .env("OVERLOCK_LOCKDEP", "1")
-            .env("OVERLOCK_LOCKDEP_READER", reports.path());
+            .env("OVERLOCK_LOCKDEP_READER", reports.fifo())
+            .env("OVERLOCK_LOCKDEP_TALLY", reports.tally());
     }
     if args.lockdep_sleep {
         command.env("OVERLOCK_LOCKDEP_SLEEP", "1");
@@ -141,10 +154,17 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         (false, true) => launch::run(&program, command, &mut ()),
         (false, false) => return Err(program::refused(&program, &command.exec())),
     };
-    if let Some(reports) = reports {
-        reports.finish();
+    let tally = reports.map(Reports::finish);
+    let status = status?;
+    if let Some(tally) = tally {
+        stat::say(&format!("overlock: {tally}\n"));
+        if let Some(code) = args.error_exitcode
+            && tally.reports > 0
+        {
+            return Err(Exit::Program(ExitStatus::from_raw(i32::from(code) << 8)));
+        }
     }
-    Err(Exit::Program(status?))
+    Err(Exit::Program(status))
 }
 
 fn name(value: impl ValueEnum) -> OsString {
@@ -155,6 +175,7 @@ fn name(value: impl ValueEnum) -> OsString {
 const CHECK_EXAMPLES: &str = "\
 Examples:
   overlock check -- ./server --port 8080
+  overlock check --error-exitcode 9 -- ./tests       9 if there was a report, for CI
   overlock check --sleep -- ./server                 also locks that are held while a thread sleeps
 
 Exit codes: the program's; where a signal ended it, this program ends by the same. 2 bad use, 126 the program cannot be run, 127 it is not there.";

@@ -131,6 +131,7 @@ pub mod tests {
                 gave_up: 1,
                 wait: times(9_000_000_000, 3),
             }],
+            took_locks: true,
             lost: 0,
             lost_holders: 0,
             lost_modules: 0,
@@ -144,10 +145,27 @@ pub mod tests {
             svg::write(&mut picture, &Document::of(processes)).unwrap();
             String::from_utf8(picture).unwrap()
         };
-        assert!(draw(Vec::new()).contains("No thread waited for a lock."));
+        assert!(draw(Vec::new()).contains("No thread waited for a lock of the C library."));
         let some = draw(vec![process()]);
         assert!(!some.contains("No thread waited"));
         assert!(some.contains("10 us: 10 waits, 1.0 us each"), "{some}");
+    }
+
+    #[test]
+    fn a_process_without_rows_says_whether_it_took_a_lock() {
+        let empty = |took_locks| Process {
+            locks: Vec::new(),
+            events: Vec::new(),
+            took_locks,
+            ..process()
+        };
+        let text = describe(&[empty(false)], None);
+        assert!(
+            text.starts_with("program (process 7) took no mutex"),
+            "{text}"
+        );
+        let text = describe(&[empty(true)], None);
+        assert!(text.contains("no thread waited for a lock"), "{text}");
     }
 
     #[test]

@@ -127,11 +127,34 @@ fn locks_that_one_function_makes_are_told_apart() {
         let output = output(run(&["--lockdep"]).arg(&program).args(arguments));
         String::from_utf8(output.stderr).unwrap()
     };
-    assert_eq!(reports(&[]), "");
+    assert_eq!(reports(&[]), "overlock: 3 locks of 3 classes, 0 reports\n");
     let text = reports(&["turned"]);
     assert!(text.contains("possible circular locking"), "{text}");
     assert!(text.contains("make makes.c:"), "{text}");
     assert!(text.contains(", by main makes.c:"), "{text}");
+}
+
+/// Fails where a program without locks seems to have been checked, and where a report does not
+/// change the exit code.
+#[test]
+fn a_check_ends_with_a_sum_and_the_code_that_was_asked_for() {
+    let program = compile("makes", "makes-summed", &[]);
+    let check = |words: &[&std::ffi::OsStr]| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
+        command.args(["check", "--error-exitcode", "9", "--library"]);
+        let output = output(command.arg(library()).arg("--").args(words));
+        let text = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), text)
+    };
+    let (code, text) = check(&[program.as_ref(), "turned".as_ref()]);
+    assert_eq!(code, Some(9), "{text}");
+    let last = text.lines().last();
+    assert_eq!(last, Some("overlock: 3 locks of 3 classes, 1 report"));
+    assert_eq!(check(&[program.as_ref()]).0, Some(0));
+    let (code, text) = check(&["true".as_ref()]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.starts_with("overlock: 0 locks of 0 classes"), "{text}");
+    assert!(text.contains("WARNING: nothing was checked"), "{text}");
 }
 
 #[test]

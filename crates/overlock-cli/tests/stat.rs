@@ -105,6 +105,18 @@ fn acquisitions_are_counted_to_within_the_samples_error() {
     );
 }
 
+/// Fails where a program whose locks are not the C library's is said not to wait.
+#[test]
+fn a_program_without_locks_of_the_c_library_is_told_from_one_that_does_not_wait() {
+    let text = |command: &mut Command| String::from_utf8(command.output().unwrap().stderr).unwrap();
+    let none = text(run(&["--stat"]).arg("true"));
+    assert!(none.contains("took no mutex"), "{none}");
+    assert!(none.contains("Rust, Go and Java"), "{none}");
+    let few = compile("makes", "makes-counted", &[]);
+    let few = text(run(&["--stat"]).arg(few));
+    assert!(few.contains("no thread waited for a lock"), "{few}");
+}
+
 #[test]
 fn waits_in_vain_and_initialisers_are_told() {
     let (document, text) = report("hot-in-vain");

@@ -46,7 +46,7 @@ fn a_daemon_counts_on_and_is_found() {
         let start = text.find(mark).unwrap_or_else(|| panic!("{text}")) + mark.len();
         text[start..].split_once(end).unwrap().0.to_owned()
     };
-    let pid = after("daemon (process ", ")");
+    let pid = after("overlock: daemon (process ", ")");
     let dir = after("all tables are in ", ",");
     let report = |what: &str| common::text(overlock().args(["report", what]));
     let begin = Instant::now();

@@ -8,6 +8,8 @@
 //! that interrupts an update may cost that one update. Threads beyond the shards share the last
 //! one and use atomic adds there.
 
+use core::fmt;
+
 macro_rules! names {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -201,6 +203,38 @@ impl Snapshot {
     }
 }
 
+/// A table of what is not 0: a line for each event, and for each latency its number, its mean and
+/// the bound of 99 % of them. One line says that there is nothing.
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut is_empty = true;
+        for event in Event::ALL {
+            let count = self.count(*event);
+            if count > 0 {
+                is_empty = false;
+                writeln!(f, "{:22}{count:>12}", event.name())?;
+            }
+        }
+        for latency in Latency::ALL {
+            let histogram = self.histogram(*latency);
+            let count = histogram.count();
+            if count > 0 {
+                is_empty = false;
+                let (mean, most) = (histogram.mean_ns(), histogram.quantile_ns(0.99));
+                let name = latency.name();
+                writeln!(
+                    f,
+                    "{name:22}{count:>12}  mean {mean} ns, 99 % below {most} ns"
+                )?;
+            }
+        }
+        match is_empty {
+            true => writeln!(f, "nothing was counted"),
+            false => Ok(()),
+        }
+    }
+}
+
 #[cfg(feature = "stat")]
 mod sharded {
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -379,6 +413,18 @@ mod tests {
         assert_eq!((some.count(), some.mean_ns()), (1 << 33, 1 << 20));
     }
 
+    #[test]
+    fn a_snapshot_of_nothing_says_so() {
+        let nothing = Snapshot {
+            events: [0; Event::ALL.len()],
+            latencies: [Histogram {
+                buckets: [0; BUCKETS],
+                total_ns: 0,
+            }; Latency::ALL.len()],
+        };
+        assert_eq!(std::format!("{nothing}"), "nothing was counted\n");
+    }
+
     // One test, since the counters belong to the whole process.
     #[test]
     #[cfg(feature = "stat")]
@@ -397,6 +443,10 @@ mod tests {
         }
         let now = snapshot();
         assert!(now.count(Event::TakenSlowSpurious) >= 4);
+        let table = std::format!("{now}");
+        let line = |name| table.lines().find(|line: &&str| line.starts_with(name));
+        assert!(line("taken_slow_spurious ").is_some(), "{table}");
+        assert!(line("time_blocked ").unwrap().contains("mean"), "{table}");
         let blocked = now.histogram(Latency::TimeBlocked);
         assert!(blocked.count() >= 4);
         assert!(blocked.buckets[0] >= 1 && blocked.buckets[10] >= 1);

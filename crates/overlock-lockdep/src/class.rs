@@ -12,7 +12,7 @@ use std::{ptr, slice, str};
 use super::gate::Inside;
 use super::site::Site;
 use super::symbol;
-use super::{GATE, notice};
+use super::{GATE, notice, tally};
 use crate::mapped::{Mapped, Zeroed};
 
 /// A class of locks: those of one name, or initialised in one place. The validator applies what it
@@ -213,6 +213,9 @@ fn add(origin: Origin, _: &Inside<'_>) -> ClassId {
     if of_the_kind as usize >= NODES / 2 {
         return ClassId::NONE;
     }
+    if !is_member {
+        tally::add(|tally| &tally.classes);
+    }
     TABLE[count as usize].set(origin);
     COUNT.store(count + 1, Relaxed);
     MEMBERS.store(members + u32::from(is_member), Relaxed);
@@ -316,7 +319,11 @@ pub(super) fn set_class(lock: usize, class: ClassId) {
     let set = {
         let _inside = GATE.enter();
         let free = |place: &&Place| place.lock.load(Relaxed) <= GONE;
-        match place_of(lock).or_else(|| places(lock).find(free)) {
+        let known = place_of(lock);
+        if known.is_none() {
+            tally::add(|tally| &tally.locks);
+        }
+        match known.or_else(|| places(lock).find(free)) {
             None => false,
             Some(place) => {
                 place.class.store(class.0, Relaxed);

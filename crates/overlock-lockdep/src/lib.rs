@@ -56,6 +56,7 @@ mod signal;
 mod site;
 mod symbol;
 mod symtab;
+mod tally;
 mod thread;
 mod trace;
 mod wait;
@@ -64,6 +65,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub use class::ClassId;
 pub use site::{How, Site};
+pub use tally::{Tally, set_tally};
 
 use class::Origin;
 use gate::Gate;

@@ -18,6 +18,7 @@ use super::gate::Gate;
 use super::graph::Path;
 use super::out::{JSON, Out};
 use super::site::Site;
+use super::tally::{self, Tally};
 use super::thread::{Held, Thread};
 use super::trace::Trace;
 use super::wait::Circle;
@@ -186,9 +187,9 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
         return;
     }
     let _errno = Errno::keep();
-    let count = match finding {
-        Finding::Sleep { .. } => &WARNINGS,
-        _ => &REPORTS,
+    let (count, in_tally): (_, fn(&Tally) -> &AtomicU32) = match finding {
+        Finding::Sleep { .. } => (&WARNINGS, |tally| &tally.warnings),
+        _ => (&REPORTS, |tally| &tally.reports),
     };
     let trace = Trace::here(finding.site());
     let _report = REPORT.enter_within(TIMEOUT);
@@ -202,6 +203,7 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
     }
     // After the report is readable: another thread may poll the number.
     count.fetch_add(1, Relaxed);
+    tally::add(in_tally);
 }
 
 /// Restores `errno` when dropped: the functions that lock leave it alone.

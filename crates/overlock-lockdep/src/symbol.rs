@@ -1,6 +1,6 @@
 //! Addresses in readable form, without allocation: `object(symbol+0x12)`, by the object's exports
-//! or else by [its file's](symtab) debug symbols; `object+0x1234` if neither has a name. `addr2line
-//! -fie object 0x1234` says more, and so does a reader of [`Marks`].
+//! or else by [its file's](symtab) debug symbols; `object+0x1234` if neither has a name. Names of
+//! Rust are demangled. `addr2line -fie object 0x1234` says more, and so does a reader of [`Marks`].
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -120,8 +120,56 @@ fn plain(
 
 fn symbol(name: &[u8], address: usize, begin: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char('(')?;
-    text(name, f)?;
+    match demangled(name) {
+        Some(name) => write!(f, "{name:#}")?,
+        None => text(name, f)?,
+    }
     write!(f, "+{:#x})", address.wrapping_sub(begin))
+}
+
+/// A name of Rust as people write it.
+fn demangled(name: &[u8]) -> Option<rustc_demangle::Demangle<'_>> {
+    rustc_demangle::try_demangle(str::from_utf8(name).ok()?).ok()
+}
+
+/// Whether the function that makes a call at this address is of overlock's own crates, as far as
+/// its name is known.
+pub(super) fn is_own(call: usize) -> bool {
+    let within = call.saturating_sub(1);
+    let Some(info) = look_up(within) else {
+        return false;
+    };
+    // SAFETY: the loader's name for a symbol; or null, which is checked first.
+    if let Some(name) = unsafe { name(info.dli_sname) } {
+        return is_ours(name);
+    }
+    in_file(&info, info.dli_fbase.addr(), within).is_some_and(|found| is_ours(found.name()))
+}
+
+fn is_ours(name: &[u8]) -> bool {
+    /// The beginning of what is written, without the brackets of `<Type as Trait>::function`.
+    struct Begin([u8; 18], usize);
+
+    impl Write for Begin {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for byte in text.bytes().filter(|byte| *byte != b'<') {
+                let place = self.0.get_mut(self.1).ok_or(fmt::Error)?;
+                *place = byte;
+                self.1 += 1;
+            }
+            Ok(())
+        }
+    }
+
+    let Some(name) = demangled(name) else {
+        return false;
+    };
+    let mut begin = Begin([0; 18], 0);
+    // It fails once there is enough.
+    let _ = write!(begin, "{name:#}");
+    [&b"overlock::"[..], b"overlock_lockdep::"]
+        .iter()
+        .any(|own| begin.0.starts_with(own))
 }
 
 fn in_file(info: &libc::Dl_info, base: usize, within: usize) -> Option<symtab::Symbol> {
@@ -177,6 +225,17 @@ fn text(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_rust_are_readable_and_those_of_our_crates_known() {
+        let own = b"_ZN8overlock4lock17Lock$LT$R$C$T$GT$4lock17h0123456789abcdefE";
+        let method = b"_RNvXNtCs1234_8overlock4lockNtB2_4LockNtB2_5Clone5clone";
+        let users = b"_ZN5shops5order17h0123456789abcdefE";
+        let name = demangled(own).unwrap();
+        assert_eq!(format!("{name:#}"), "overlock::lock::Lock<R,T>::lock");
+        assert!(is_ours(own) && is_ours(method));
+        assert!(!is_ours(users) && !is_ours(b"main") && !is_ours(b"\xff"));
+    }
 
     #[test]
     #[cfg(not(miri))]

@@ -116,6 +116,7 @@ impl Trace {
         })
     }
 
+    /// The callers, from the first that is no function of overlock's on.
     pub(super) fn callers(&self) -> impl Iterator<Item = impl fmt::Display> {
         let hidden = match HIDDEN.load(Relaxed) {
             true => symbol::base_of(each as *const () as usize),
@@ -124,7 +125,9 @@ impl Trace {
         let callers = self.0.into_iter().take_while(|address| *address != 0);
         let shown =
             callers.filter(move |address| hidden.is_none() || symbol::base_of(*address) != hidden);
-        shown.map(symbol::Code)
+        shown
+            .skip_while(|address| symbol::is_own(*address))
+            .map(symbol::Code)
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
 //! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: also warn of locks that are held during sleeps of any kind |
 //! | `OVERLOCK_LOCKDEP_READER` | a FIFO, on which `overlock run` reads the reports |
+//! | `OVERLOCK_LOCKDEP_TALLY` | a file of 16 bytes, in which the validator counts |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
 //! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows `futex` only: see [`overlock::Linux::use_futex_alone`] |
 //!
@@ -17,7 +18,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_linux::__private::variable;
 
-use crate::fork;
+use crate::{fork, stat};
 
 /// The lock behind a function of pthread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub(crate) fn lock_generation() -> u32 {
     LOCK_GENERATION.load(Relaxed)
 }
 
-/// The generation for the fast paths with statistics.
+/// The generation for the fast paths with statistics, which are off until the first acquisition.
 #[inline(always)]
 pub(crate) fn stat_generation() -> u32 {
     STAT_GENERATION.load(Relaxed)
@@ -138,15 +139,16 @@ fn read() -> u32 {
 /// Enables the fast paths for objects of the process's generation.
 pub(crate) fn generation_changed() {
     let config = get();
+    let counted = config.stat && stat::is_used();
     let plain = config.mutex == Lock::Overlock && !config.lockdep;
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
     UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
-    STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
+    STAT_GENERATION.store(shortest(plain && counted), Relaxed);
     let plain = config.rwlock == Lock::Overlock && !config.lockdep;
     RW_UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     RW_GENERATION.store(shortest(plain && !config.stat), Relaxed);
-    RW_STAT_GENERATION.store(shortest(plain && config.stat), Relaxed);
+    RW_STAT_GENERATION.store(shortest(plain && counted), Relaxed);
 }
 
 #[cfg(test)]

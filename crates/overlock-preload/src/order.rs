@@ -4,12 +4,12 @@
 //! The validator does not see locks that stay glibc's. A timed wait ends by itself, so it
 //! counts as a trylock.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 
 use libc::EBUSY;
 pub(crate) use overlock::lockdep::How;
-use overlock::lockdep::{self, Site as CodeSite};
-use overlock_linux::__private::{ExitKey, variable};
+use overlock::lockdep::{self, Site as CodeSite, Tally};
+use overlock_linux::__private::{ExitKey, system_call, variable};
 
 use crate::config;
 use crate::site::Site;
@@ -26,6 +26,42 @@ pub(crate) fn start() {
     if let Some(path) = variable(c"OVERLOCK_LOCKDEP_READER") {
         lockdep::set_reader(path);
     }
+    if let Some(tally) = variable(c"OVERLOCK_LOCKDEP_TALLY").and_then(tally) {
+        lockdep::set_tally(tally);
+    }
+}
+
+/// Maps the file into memory, which `overlock check` reads. `None` if that is impossible, for
+/// another user or in another root.
+fn tally(path: &CStr) -> Option<&'static Tally> {
+    let flags = libc::O_RDWR | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero.
+    let file = unsafe { system_call!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+    if file < 0 {
+        return None;
+    }
+    let file = file as c_int;
+    // SAFETY: a file of ours.
+    let length = unsafe { system_call!(libc::SYS_lseek, file, 0_i64, libc::SEEK_END) };
+    let mapped = (length >= size_of::<Tally>() as isize).then(|| {
+        // SAFETY: a new mapping wherever there is room.
+        unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                size_of::<Tally>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file,
+                0,
+            )
+        }
+    });
+    // SAFETY: as above; not used after this.
+    unsafe { system_call!(libc::SYS_close, file) };
+    let mapped = mapped.filter(|&mapped| mapped != libc::MAP_FAILED)?;
+    // SAFETY: just mapped, of that size, and never unmapped; made of atomics only, which other
+    // processes may change.
+    Some(unsafe { &*mapped.cast() })
 }
 
 /// Runs when a thread exits, and again if a later destructor has used a lock.

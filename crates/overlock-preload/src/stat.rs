@@ -26,7 +26,7 @@ mod modules;
 mod objects;
 mod table;
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use overlock_shared::{Entry, MANY, ObjectKind, Place, SAMPLE, SPARSE, place};
 
@@ -35,6 +35,24 @@ use crate::site::Site;
 pub(crate) use objects::initialised;
 use objects::initialiser;
 pub(crate) use table::{after_fork, make_table, start, use_no_files};
+
+/// Whether the process has taken a lock that is counted.
+static USED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn is_used() -> bool {
+    USED.load(Relaxed)
+}
+
+/// The process takes a lock, on the general path. The first time the table says so, and the fast
+/// paths begin to work.
+#[inline]
+pub(crate) fn takes_lock() {
+    if !is_used() {
+        USED.store(true, Relaxed);
+        table::show_use();
+        config::generation_changed();
+    }
+}
 
 /// The key of an entry of the table.
 #[derive(Clone, Copy, Debug)]

@@ -24,7 +24,7 @@ pub use text::Path;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// The version of the layout, which any change of the types below increments.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The number of entries: call sites of all locks.
 pub const ENTRIES: usize = 8192;
@@ -149,6 +149,8 @@ pub struct Header {
     pub modules: AtomicU32,
     /// Modules for which there was no room.
     pub lost_modules: AtomicU32,
+    /// 1 once the process has taken a mutex or a reader-writer lock that is counted.
+    pub used: AtomicU32,
     /// Acquisitions and waits that were not counted, because all entries in reach were taken.
     pub lost_entries: AtomicU64,
     /// Waits whose holder was not counted, because all holders in reach were taken.

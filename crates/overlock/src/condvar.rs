@@ -7,7 +7,7 @@ use overlock_core::raw::RawLock;
 use overlock_core::sleep::condvar as raw;
 
 use crate::cancel::{CancelToken, Cancelled};
-use crate::guard::{Guard, Place};
+use crate::guard::{Guard, Place, sealed::Sealed};
 use crate::lock::Exclusive;
 use crate::{Linux, deadline, watch};
 
@@ -42,10 +42,17 @@ use crate::{Linux, deadline, watch};
 /// });
 /// ```
 ///
+/// No guard of std or parking_lot will do, nor one of a reader-writer lock:
+///
+/// ```compile_fail,E0277
+/// let lock = std::sync::Mutex::new(0);
+/// overlock::Condvar::new().wait(&mut lock.lock().unwrap());
+/// ```
+///
 /// A guard that is mapped to a part of the data cannot wait: the part might be gone when the wait
 /// ends.
 ///
-/// ```compile_fail,E0308
+/// ```compile_fail,E0277
 /// # use overlock::{Condvar, Mutex, MutexGuard};
 /// let lock = Mutex::new((0, 1));
 /// let mut part = MutexGuard::map(lock.lock(), |pair| &mut pair.1);
@@ -94,21 +101,20 @@ impl Condvar {
     /// takes.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
-    pub fn wait<P: Place<Raw = R>, R: RawLock>(&self, guard: &mut Guard<P, Exclusive<R>>) {
-        self.wait_limited(guard, None, None);
+    pub fn wait<G: WaitGuard>(&self, guard: &mut G) {
+        guard.wait_limited(self, None, None);
     }
 
     /// Waits as [`wait`](Self::wait) does until `condition` is false. Does not wait if it is false
     /// at once.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
-    pub fn wait_while<P, R, F>(&self, guard: &mut Guard<P, Exclusive<R>>, mut condition: F)
+    pub fn wait_while<G, F>(&self, guard: &mut G, mut condition: F)
     where
-        P: Place<Raw = R>,
-        R: RawLock,
-        F: FnMut(&mut P::Data) -> bool,
+        G: WaitGuard,
+        F: FnMut(&mut G::Data) -> bool,
     {
-        while condition(&mut **guard) {
+        while condition(guard.data()) {
             self.wait(guard);
         }
     }
@@ -116,41 +122,32 @@ impl Condvar {
     /// As [`wait`](Self::wait), unless `timeout` passes first.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
-    pub fn wait_for<P: Place<Raw = R>, R: RawLock>(
-        &self,
-        guard: &mut Guard<P, Exclusive<R>>,
-        timeout: Duration,
-    ) -> WaitTimeoutResult {
+    pub fn wait_for<G: WaitGuard>(&self, guard: &mut G, timeout: Duration) -> WaitTimeoutResult {
         let end = deadline::after(timeout);
-        WaitTimeoutResult(!self.wait_limited(guard, Some(end), None))
+        WaitTimeoutResult(!guard.wait_limited(self, Some(end), None))
     }
 
     /// As [`wait`](Self::wait), unless `deadline` passes first.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
-    pub fn wait_until<P: Place<Raw = R>, R: RawLock>(
-        &self,
-        guard: &mut Guard<P, Exclusive<R>>,
-        deadline: Instant,
-    ) -> WaitTimeoutResult {
+    pub fn wait_until<G: WaitGuard>(&self, guard: &mut G, deadline: Instant) -> WaitTimeoutResult {
         let end = deadline::at(deadline);
-        WaitTimeoutResult(!self.wait_limited(guard, Some(end), None))
+        WaitTimeoutResult(!guard.wait_limited(self, Some(end), None))
     }
 
     /// As [`wait_while`](Self::wait_while), unless `timeout` passes first. `timed_out` says that it
     /// has passed and the condition is still true.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
-    pub fn wait_while_for<P, R, F>(
+    pub fn wait_while_for<G, F>(
         &self,
-        guard: &mut Guard<P, Exclusive<R>>,
+        guard: &mut G,
         condition: F,
         timeout: Duration,
     ) -> WaitTimeoutResult
     where
-        P: Place<Raw = R>,
-        R: RawLock,
-        F: FnMut(&mut P::Data) -> bool,
+        G: WaitGuard,
+        F: FnMut(&mut G::Data) -> bool,
     {
         self.wait_while_before(guard, condition, deadline::after(timeout))
     }
@@ -159,16 +156,15 @@ impl Condvar {
     /// it has passed and the condition is still true.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
-    pub fn wait_while_until<P, R, F>(
+    pub fn wait_while_until<G, F>(
         &self,
-        guard: &mut Guard<P, Exclusive<R>>,
+        guard: &mut G,
         condition: F,
         deadline: Instant,
     ) -> WaitTimeoutResult
     where
-        P: Place<Raw = R>,
-        R: RawLock,
-        F: FnMut(&mut P::Data) -> bool,
+        G: WaitGuard,
+        F: FnMut(&mut G::Data) -> bool,
     {
         self.wait_while_before(guard, condition, deadline::at(deadline))
     }
@@ -181,12 +177,12 @@ impl Condvar {
     /// [`Cancelled`]: there was no notification.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
-    pub fn wait_cancellable<P: Place<Raw = R>, R: RawLock>(
+    pub fn wait_cancellable<G: WaitGuard>(
         &self,
-        guard: &mut Guard<P, Exclusive<R>>,
+        guard: &mut G,
         cancel: &CancelToken,
     ) -> Result<(), Cancelled> {
-        if self.wait_limited(guard, None, Some(cancel)) {
+        if guard.wait_limited(self, None, Some(cancel)) {
             Ok(())
         } else {
             Err(Cancelled)
@@ -194,42 +190,96 @@ impl Condvar {
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]
-    fn wait_while_before<P, R, F>(
+    fn wait_while_before<G, F>(
         &self,
-        guard: &mut Guard<P, Exclusive<R>>,
+        guard: &mut G,
         mut condition: F,
         end: overlock_core::Instant,
     ) -> WaitTimeoutResult
     where
-        P: Place<Raw = R>,
-        R: RawLock,
-        F: FnMut(&mut P::Data) -> bool,
+        G: WaitGuard,
+        F: FnMut(&mut G::Data) -> bool,
     {
         let mut notified = true;
-        while condition(&mut **guard) {
+        while condition(guard.data()) {
             if !notified {
                 return WaitTimeoutResult(true);
             }
-            notified = self.wait_limited(guard, Some(end), None);
+            notified = guard.wait_limited(self, Some(end), None);
         }
         WaitTimeoutResult(false)
     }
+}
+
+/// The guard of a [`Lock`](crate::lock::Lock), with which a [`Condvar`] waits, or a mutable
+/// reference to one. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "a `Condvar` cannot wait with `{Self}`",
+    label = "this is not the guard of an overlock mutex",
+    note = "a Condvar waits with a guard of overlock's Mutex, SpinLock, RtMutex or another Lock",
+    note = "guards of reader-writer locks, mapped guards, and those of std and parking_lot are others"
+)]
+pub trait WaitGuard: Sealed {
+    /// The data under the lock.
+    type Data: ?Sized;
+
+    #[doc(hidden)]
+    fn data(&mut self) -> &mut Self::Data;
 
     /// Returns whether it was notified. The guard has the lock again either way.
+    #[doc(hidden)]
+    fn wait_limited(
+        &mut self,
+        condvar: &Condvar,
+        end: Option<overlock_core::Instant>,
+        cancel: Option<&CancelToken>,
+    ) -> bool;
+}
+
+impl<P: Place<Raw = R>, R: RawLock> Sealed for Guard<P, Exclusive<R>> {}
+impl<P: Place<Raw = R>, R: RawLock> WaitGuard for Guard<P, Exclusive<R>> {
+    type Data = P::Data;
+
+    #[inline]
+    fn data(&mut self) -> &mut P::Data {
+        self
+    }
+
     #[cfg_attr(feature = "lockdep", track_caller)]
-    fn wait_limited<P: Place<Raw = R>, R: RawLock>(
-        &self,
-        guard: &mut Guard<P, Exclusive<R>>,
+    fn wait_limited(
+        &mut self,
+        condvar: &Condvar,
         end: Option<overlock_core::Instant>,
         cancel: Option<&CancelToken>,
     ) -> bool {
         let (here, end) = (watch::here(), end.map(Into::into));
-        guard.with_token(|lock, token| {
+        self.with_token(|lock, token| {
             // SAFETY: the guard's own acquisition, on its thread; nobody has a reference into the
             // data, since the guard is borrowed mutably.
-            let wait = || unsafe { self.raw.wait_limited(lock, token, end, cancel) };
+            let wait = || unsafe { condvar.raw.wait_limited(lock, token, end, cancel) };
             watch::asleep(here, lock, wait)
         })
+    }
+}
+
+impl<G: WaitGuard> Sealed for &mut G {}
+impl<G: WaitGuard> WaitGuard for &mut G {
+    type Data = G::Data;
+
+    #[inline]
+    fn data(&mut self) -> &mut G::Data {
+        (**self).data()
+    }
+
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline]
+    fn wait_limited(
+        &mut self,
+        condvar: &Condvar,
+        end: Option<overlock_core::Instant>,
+        cancel: Option<&CancelToken>,
+    ) -> bool {
+        (**self).wait_limited(condvar, end, cancel)
     }
 }
 

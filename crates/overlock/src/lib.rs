@@ -32,8 +32,8 @@
 //! | [`Barrier`], [`Once`], [`OnceLock`] | waiting for each other, or for the first thread |
 //! | [`CancelToken`] | ending waits from outside |
 //!
-//! The types have the shape of parking_lot's, so `use overlock as parking_lot` is often enough for
-//! a trial; see [below](#coming-from-parking_lot). Three generic types serve every raw lock:
+//! The types have the shape of parking_lot's, so a line of Cargo.toml is often enough for a trial:
+//! see [below](#coming-from-parking_lot). Three generic types serve every raw lock:
 //! [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are in [`sleep`],
 //! [`rw`], and, with the feature `family`, `spin`, which has the kernel's spinlocks. Crates
 //! [`overlock_core`] and `overlock_family` have them for any platform; here the platform is
@@ -46,11 +46,20 @@
 //!
 //! # Coming from parking_lot
 //!
-//! Names, methods, guards and argument types are those of parking_lot 0.13. The differences are:
+//! Names, methods, guards and argument types are those of parking_lot 0.13. A program that uses
+//! parking_lot tries these types by one line, and no other change:
+//!
+//! ```toml
+//! parking_lot = { package = "overlock", path = "../overlock/crates/overlock" }
+//! ```
+//!
+//! The differences are:
 //!
 //! - A raw lock has its own token type, which [`force_unlock`](lock::Lock::force_unlock) and its
-//!   kind take. `lock_api` is not part of these types: a function that asks for a `lock_api::Mutex`
-//!   gets one over a lock of `spin`.
+//!   kind take.
+//! - `lock_api` is not part of these types, and not re-exported. A function that asks for a
+//!   `lock_api::Mutex` gets one over the raw lock, [`RawMutex`], and one that asks for a
+//!   `lock_api::RwLock` gets one over [`RawRwLock`], as [below](#lock_api).
 //! - Guards of `Arc`s and serde's traits (feature `serde`) exist. Guards are never `Send`.
 //! - Missing are `ReentrantMutex`, `RecursiveRwLock` (0.12's `read_recursive`), `FairMutex`,
 //!   `RawCondvar`, and the features `deadlock_detection`, `owning_ref` and `send_guard`. For strict
@@ -63,6 +72,17 @@
 //! - A [`Condvar`] takes the guard of any lock, and of an `Arc` of one. Threads may wait with
 //!   different mutexes at a time; parking_lot panics then.
 //!
+//! # lock_api
+//!
+#![cfg_attr(feature = "lock_api", doc = "```")]
+#![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
+//! static HITS: lock_api::Mutex<overlock::RawMutex, u32> = lock_api::Mutex::new(0);
+//!
+//! *HITS.lock() += 1;
+//! ```
+//!
+//! A `Condvar` of this crate does not wait with the guards of such a lock.
+//!
 //! # Features
 //!
 //! - `lock_api` (default): the `Raw*` traits of lock_api 0.5 for the raw locks.
@@ -70,8 +90,12 @@
 //!   data.
 //! - `family`: the kernel's lock family for Linux threads, as raw locks in `spin`, [`sleep`] and
 //!   [`rw`].
-//! - `stat`: counters and latency histograms ([`stat`]).
-//! - `checked`: misuse that is otherwise silent panics, as it does in debug builds.
+//! - `stat`: counters and latency histograms ([`stat`]) of all locks together. They are off until the
+//!   program calls [`stat::enable`]; `println!("{}", stat::snapshot())` prints them.
+//! - `checked`: misuse that is otherwise silent panics, as it does in debug builds: a release of a
+//!   lock that is not held, more permits than a [`Semaphore`] holds, a thread that waits for itself
+//!   with an [`RtMutex`], a wrong context of a [`WwMutex`]. It does not find a thread that locks its
+//!   own [`Mutex`] again, nor orders of locks that can deadlock: `lockdep` does.
 //! - `lockdep`: the types report their acquisitions to a validator of lock order. `lockdep_raw`:
 //!   the validator's functions alone, for locks of any kind.
 //! - `faulty`: locks with injected faults, for tests of checkers.

@@ -32,6 +32,15 @@ pub type RawPerCpuRwLock = PerCpuRwSem<Linux>;
 /// Its methods are those of [`Lock`], with their orderings and errors; the guard is a
 /// [`MutexGuard`]. There is no poisoning: a panic while a guard is alive releases the lock.
 ///
+/// | method of [`Lock`] | |
+/// |---|---|
+/// | [`lock`](Lock::lock), [`try_lock`](Lock::try_lock) | the guard; at once or not at all |
+/// | [`try_lock_for`](Lock::try_lock_for), [`try_lock_until`](Lock::try_lock_until) | with a limit |
+/// | [`lock_cancellable`](Lock::lock_cancellable) | until another thread ends the wait |
+/// | [`lock_arc`](Lock::lock_arc), [`try_lock_arc`](Lock::try_lock_arc) | a guard that keeps an `Arc` |
+/// | [`get_mut`](Lock::get_mut), [`into_inner`](Lock::into_inner) | the data, without locking |
+/// | [`is_locked`](Lock::is_locked), [`is_contended`](Lock::is_contended) | snapshots |
+///
 /// ```
 /// use overlock::Mutex;
 ///
@@ -71,7 +80,16 @@ pub type Mutex<T> = Lock<RawMutex, T>;
 /// ```
 pub type SpinLock<T> = Mutex<T>;
 
-/// The guard of a [`Mutex`]: see [`Guard`](guard::Guard).
+/// The guard of a [`Mutex`]: see [`Guard`](guard::Guard). Its operations are associated functions:
+/// `map`, `unlocked`, `unlock_fair`, `bump`, `into_token`, `leak`.
+///
+/// ```
+/// use overlock::{Mutex, MutexGuard};
+///
+/// let pair = Mutex::new((1, 2));
+/// let mut second = MutexGuard::map(pair.lock(), |pair| &mut pair.1);
+/// *second += 1;
+/// ```
 pub type MutexGuard<'a, T> = LockGuard<'a, RawMutex, T>;
 
 /// The guard of a [`SpinLock`], which is that of a [`Mutex`].
@@ -95,7 +113,9 @@ pub type ArcMutexGuard<R, T> = ArcLockGuard<R, T>;
 ///
 /// Debug builds and the `checked` feature panic if a thread locks what it holds, or if threads wait
 /// for each other in a cycle ([`overlock_core::sleep::rt_mutex`]). Its methods are those of
-/// [`Lock`].
+/// [`Lock`]: [`lock`](Lock::lock), [`try_lock`](Lock::try_lock),
+/// [`try_lock_for`](Lock::try_lock_for), [`get_mut`](Lock::get_mut),
+/// [`into_inner`](Lock::into_inner).
 ///
 /// ```
 /// use overlock::RtMutex;
@@ -121,6 +141,15 @@ pub type MappedRtMutexGuard<'a, T> = MappedLockGuard<'a, RawRtMutex, T>;
 /// Its methods are those of [`SharedLock`], with their orderings and errors. There is no poisoning:
 /// a panic while a guard is alive releases the lock.
 ///
+/// | method of [`SharedLock`] | |
+/// |---|---|
+/// | [`read`](SharedLock::read), [`write`](SharedLock::write) | the guards |
+/// | [`try_read`](SharedLock::try_read), [`try_write`](SharedLock::try_write) | at once or not at all |
+/// | [`try_read_for`](SharedLock::try_read_for), [`try_write_for`](SharedLock::try_write_for) | with a limit; also `_until` |
+/// | [`upgradable_read`](SharedLock::upgradable_read) | a reader that may become the writer |
+/// | [`read_arc`](SharedLock::read_arc), [`write_arc`](SharedLock::write_arc) | guards that keep an `Arc` |
+/// | [`get_mut`](SharedLock::get_mut), [`into_inner`](SharedLock::into_inner) | the data, without locking |
+///
 /// ```
 /// use overlock::RwLock;
 ///
@@ -143,7 +172,10 @@ pub type RwLock<T> = SharedLock<RawRwLock, T>;
 ///
 /// A reader touches only memory of its own thread. A writer reads the memory of all threads, which
 /// takes it some microseconds. Readers of a [`RwLock`] share a cache line, and slow each other down
-/// in short sections. 12 bytes beside the data. It has no upgradable readers.
+/// in short sections. 12 bytes beside the data. It has no upgradable readers. Its methods are those
+/// of [`SharedLock`]: [`read`](SharedLock::read), [`write`](SharedLock::write),
+/// [`try_read`](SharedLock::try_read), [`try_write`](SharedLock::try_write),
+/// [`get_mut`](SharedLock::get_mut), [`into_inner`](SharedLock::into_inner).
 ///
 /// ```
 /// use overlock::PerCpuRwLock;

@@ -14,6 +14,11 @@
 //! | [`machine`], [`guest`], [`cgroup`], [`quota`] | what the run ran on |
 //! | [`report`] | table, JSON, CSV, SVG, and the timeline of a simulation |
 
+/// The example in the project's README compiles. The crate overlock has a README of its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod cgroup;
 pub mod counters;
 pub mod error;

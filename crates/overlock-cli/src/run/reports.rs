@@ -1,7 +1,8 @@
 //! `overlock run --lockdep`: the validator's reports, which programs write to a FIFO, with the
 //! names and lines that their debug information has.
 
-use std::fs::{File, OpenOptions};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -21,6 +22,9 @@ pub struct Reports {
     dir: TempDir,
 }
 
+const FIFO: &str = "reports";
+const TALLY: &str = "tally";
+
 /// The end mark, which no program writes. It may follow an unterminated line.
 const END: &[u8] = b"\0\n";
 
@@ -31,7 +35,8 @@ impl Reports {
             let dir = tempfile::Builder::new()
                 .prefix("overlock-lockdep.")
                 .tempdir()?;
-            let path = dir.path().join("reports");
+            fs::write(dir.path().join(TALLY), [0; 16])?;
+            let path = dir.path().join(FIFO);
             mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
             // Both ways: it does not end when a writer does.
             let fifo = OpenOptions::new().read(true).write(true).open(&path)?;
@@ -46,17 +51,75 @@ impl Reports {
     }
 
     /// The FIFO that programs write them to.
-    pub fn path(&self) -> PathBuf {
-        self.dir.path().join("reports")
+    pub fn fifo(&self) -> PathBuf {
+        self.dir.path().join(FIFO)
+    }
+
+    /// The file in which programs count what they meet.
+    pub fn tally(&self) -> PathBuf {
+        self.dir.path().join(TALLY)
     }
 
     /// Returns when all that was written by now has been shown.
-    pub fn finish(mut self) {
+    pub fn finish(mut self) -> Tally {
         let ended = self.fifo.write_all(END).is_ok();
         if ended {
             // It has no reason to panic.
             let _ = self.reader.join();
         }
+        Tally::read(&fs::read(self.dir.path().join(TALLY)).unwrap_or_default())
+    }
+}
+
+/// Counts of the validators in the program and its children.
+#[derive(Debug, Default, PartialEq)]
+pub struct Tally {
+    locks: u32,
+    classes: u32,
+    /// Possible deadlocks and other mistakes.
+    pub reports: u32,
+    warnings: u32,
+}
+
+impl Tally {
+    /// Reads it, in the layout of `overlock_lockdep::Tally`.
+    fn read(bytes: &[u8]) -> Self {
+        let number = |at: usize| {
+            let bytes = bytes.get(4 * at..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+        };
+        Self {
+            locks: number(0),
+            classes: number(1),
+            reports: number(2),
+            warnings: number(3),
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted =
+            |number, one, more| format!("{number} {}", if number == 1 { one } else { more });
+        write!(
+            f,
+            "{} of {}, {}",
+            counted(self.locks, "lock", "locks"),
+            counted(self.classes, "class", "classes"),
+            counted(self.reports, "report", "reports")
+        )?;
+        if self.warnings > 0 {
+            let warnings = counted(self.warnings, "warning", "warnings");
+            write!(f, ", {warnings}")?;
+        }
+        if self.locks == 0 {
+            f.write_str(
+                "\noverlock: WARNING: nothing was checked. The program took no mutex and no \
+                 reader-writer lock of the C library;\n\
+                 overlock: the locks of Rust, Go and Java themselves are others, and are not seen",
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -114,8 +177,8 @@ mod tests {
     fn the_end_is_found_behind_an_unfinished_line() {
         show(&b"a line\nhalf of a l\0\nnot read"[..]);
         let reports = Reports::start().unwrap();
-        std::fs::write(reports.path(), "half").unwrap();
-        reports.finish();
+        fs::write(reports.fifo(), "half").unwrap();
+        assert_eq!(reports.finish(), Tally::default());
     }
 
     #[test]

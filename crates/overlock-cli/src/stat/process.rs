@@ -24,6 +24,8 @@ pub struct Process {
     pub locks: Vec<Row>,
     /// Waits for events, by call site, the longest waits first.
     pub events: Vec<Event>,
+    /// Whether it took a mutex or a reader-writer lock that is counted.
+    pub took_locks: bool,
     /// Acquisitions and waits for which there was no room.
     pub lost: u64,
     /// Waits whose holders found no room.
@@ -43,10 +45,16 @@ impl Process {
             program: symbols.program(),
             locks: rows::rows(table, symbols),
             events: rows::events(table, symbols),
+            took_locks: header.used.load(Relaxed) != 0,
             lost: lost(&header.lost_entries),
             lost_holders: lost(&header.lost_holders),
             lost_modules: header.lost_modules.load(Relaxed),
         }
+    }
+
+    /// Whether there is nothing to show of it.
+    pub fn is_empty(&self) -> bool {
+        self.locks.is_empty() && self.events.is_empty()
     }
 
     /// Nanoseconds spent waiting for locks, in all.
@@ -60,8 +68,9 @@ impl Process {
     }
 }
 
-/// All that the processes under a directory have counted, those that have counted something.
-/// `first` comes first, and then those with the longest waits.
+/// All that the processes under a directory have counted. `first` comes first, and then those with
+/// the longest waits. Processes that have counted nothing are left out, except for `first` if it
+/// took no lock, and if there are no others.
 pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
     for path in all(dir, PREFIX)? {
@@ -69,10 +78,10 @@ pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
         let Ok(table) = Mapping::open(&path) else {
             continue;
         };
-        let process = Process::read(&table, &mut Symbols::new());
-        if !process.locks.is_empty() || !process.events.is_empty() {
-            found.push(process);
-        }
+        found.push(Process::read(&table, &mut Symbols::new()));
+    }
+    if !found.iter().all(Process::is_empty) {
+        found.retain(|process| !process.is_empty() || process.pid == first && !process.took_locks);
     }
     found.sort_by_key(|process| (process.pid != first, std::cmp::Reverse(process.wait_ns())));
     Ok(found)

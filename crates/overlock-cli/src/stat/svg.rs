@@ -70,7 +70,11 @@ pub fn write(out: impl Write, document: &Document) -> io::Result<()> {
         let legend = "time in waits; behind it their number and the average; below the lock, where it is acquired";
         canvas.text((12, 38), pen(13), legend);
         if locks.is_empty() {
-            canvas.text((12, TOP), pen(14), "No thread waited for a lock.");
+            canvas.text(
+                (12, TOP),
+                pen(14),
+                "No thread waited for a lock of the C library.",
+            );
         }
         bars(canvas, TOP, &locks, LOCKS);
         if !events.is_empty() {

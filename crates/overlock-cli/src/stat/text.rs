@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use overlock_report::columns::{Column, NOTHING, blocks, optional};
 use overlock_report::numbers::{count, time};
+use overlock_shared::SAMPLE;
 
 use super::process::Process;
 use super::rows::{Event, Row};
@@ -104,6 +105,10 @@ pub fn short(name: &str) -> String {
 pub fn describe(processes: &[Process], width: Option<u16>) -> String {
     let mut text = String::new();
     for process in processes.iter().take(MOST_PROCESSES) {
+        if process.is_empty() {
+            text += &nothing(process);
+            continue;
+        }
         let _ = writeln!(
             text,
             "{} (process {}): {} waited for locks",
@@ -139,9 +144,23 @@ pub fn describe(processes: &[Process], width: Option<u16>) -> String {
         );
     }
     if processes.is_empty() {
-        text += "overlock: no thread waited, and none of the acquisitions was looked at: one in 512 is\n";
+        text += "overlock: there is no table\n";
     }
     text
+}
+
+/// Why there is no table of a process.
+fn nothing(process: &Process) -> String {
+    let Process { program, pid, .. } = process;
+    match process.took_locks {
+        true => format!(
+            "{program} (process {pid}): no thread waited for a lock, and none of the acquisitions was looked at: one in {SAMPLE} is\n"
+        ),
+        false => format!(
+            "{program} (process {pid}) took no mutex and no reader-writer lock of the C library.\n\
+             The locks of Rust, Go and Java themselves are others, and are not seen.\n"
+        ),
+    }
 }
 
 /// The first `most` rows, and a line about the others; `of` gives a row's name and the time spent

@@ -1,5 +1,8 @@
 //! The functions for other locks. The locks are numbers here.
 
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
 use overlock_lockdep::{self as lockdep, ClassId, How, Site};
 
 use crate::alone;
@@ -27,7 +30,7 @@ pub const R: How = How::SHARED_RECURSIVE;
 /// Whether the two chains are reported together.
 fn contradict(one: &[(usize, How)], other: &[(usize, How)]) -> bool {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0x10000);
-    let base = NEXT.fetch_add(0x100, std::sync::atomic::Ordering::Relaxed);
+    let base = NEXT.fetch_add(0x100, Relaxed);
     let before = lockdep::reports();
     for locks in [one, other] {
         let locks: Vec<_> = locks
@@ -51,6 +54,37 @@ fn readers_that_only_wait_for_holders_are_told_from_those_that_wait_behind_write
         assert!(!contradict(&[(1, X), (2, R)], &[(2, R), (1, X)]));
         assert!(!contradict(&[(1, X), (2, R)], &[(2, S), (1, X)]));
         assert!(contradict(&[(1, X), (2, S)], &[(2, R), (1, X)]));
+    });
+    said.is(&[]);
+}
+
+#[test]
+fn a_tally_has_locks_classes_and_reports() {
+    let said = alone!(|| {
+        static TALLY: lockdep::Tally = lockdep::Tally {
+            locks: AtomicU32::new(0),
+            classes: AtomicU32::new(0),
+            reports: AtomicU32::new(0),
+            warnings: AtomicU32::new(0),
+        };
+        lockdep::set_output(-1);
+        lockdep::set_tally(&TALLY);
+        let class = lockdep::class_named("of three");
+        for lock in [0x100, 0x200, 0x300] {
+            lockdep::lock_init(lock, Site::here());
+        }
+        take(0x900, class, X);
+        lockdep::sleeps(0, Site::here());
+        lockdep::release(0x900);
+        assert!(contradict(&[(1, X), (2, X)], &[(2, X), (1, X)]));
+        let counts = [
+            &TALLY.locks,
+            &TALLY.classes,
+            &TALLY.reports,
+            &TALLY.warnings,
+        ];
+        // The classes: the name, the line, and one for each of the two locks without either.
+        assert_eq!(counts.map(|count| count.load(Relaxed)), [5, 4, 1, 1]);
     });
     said.is(&[]);
 }

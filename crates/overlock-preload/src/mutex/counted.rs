@@ -61,6 +61,7 @@ impl Mutex {
     /// Tries to acquire the lock with statistics: the general path. Returns 0 or `EBUSY`.
     #[cold]
     pub(super) fn attempt_counted(&self, site: Site) -> c_int {
+        stat::takes_lock();
         let is_waited_for = self.main().is_contended();
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
         let count = self.acquisitions().load(Relaxed);

@@ -93,6 +93,7 @@ impl RwLock {
 
     #[cold]
     pub(super) fn attempt_to_read_counted(&self, passing: Passing, site: Site) -> c_int {
+        stat::takes_lock();
         let is_waited_for = self.recommended().is_contended();
         let error = self.try_take_share(passing);
         if error == 0 {
@@ -131,6 +132,7 @@ impl RwLock {
 
     #[cold]
     pub(super) fn attempt_to_write_counted(&self, site: Site) -> c_int {
+        stat::takes_lock();
         let is_waited_for = self.recommended().is_contended();
         let error = self.try_take();
         if error != 0 {

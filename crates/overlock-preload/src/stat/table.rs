@@ -50,6 +50,16 @@ pub(super) fn get() -> Option<&'static Table> {
     Some(unsafe { &*table })
 }
 
+/// Says in the table, if there is one yet, that the process has taken a lock.
+pub(super) fn show_use() {
+    // Acquire: pairs with the store in `make`, which says so itself in a table made later.
+    let table = TABLE.load(Acquire);
+    if !table.is_null() {
+        // SAFETY: as in `get`.
+        unsafe { &*table }.header.used.store(1, Relaxed);
+    }
+}
+
 /// Drops the parent's table after fork() in the child, which makes its own when it has something to
 /// count.
 pub(crate) fn after_fork() {
@@ -139,6 +149,7 @@ fn make() -> Option<*mut Table> {
     table.header.pid.store(pid(), Relaxed);
     table.header.size.store(size_of::<Table>() as u64, Relaxed);
     table.header.began_ns.store(clock::now(), Relaxed);
+    table.header.used.store(super::is_used().into(), Relaxed);
     modules::read(table);
     // Release: the reader that sees it (acquire) sees the above.
     table.header.magic.store(MAGIC, Release);

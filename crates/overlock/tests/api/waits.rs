@@ -37,6 +37,22 @@ fn a_waiter_is_cancelled_and_the_lock_goes_on() {
     assert_eq!(Cancelled.to_string(), "the wait was cancelled");
 }
 
+/// Fails where a function that has a guard by reference cannot pass on a reference to that.
+#[test]
+fn a_condition_takes_a_reference_to_a_guard_in_any_depth() {
+    fn waits(changed: &Condvar, mut guard: &mut MutexGuard<'_, u32>) {
+        assert!(changed.wait_for(guard, SHORT).timed_out());
+        assert!(changed.wait_for(&mut guard, SHORT).timed_out());
+        let is_one = |value: &mut u32| *value == 1;
+        assert!(
+            changed
+                .wait_while_for(&mut guard, is_one, SHORT)
+                .timed_out()
+        );
+    }
+    waits(&Condvar::new(), &mut Mutex::new(1).lock());
+}
+
 /// One token for several locks, and a condition variable.
 #[test]
 fn one_token_ends_many_waits() {

@@ -28,6 +28,16 @@ fn two_orders_of_two_locks_are_found_by_one_thread() {
     });
     said.is(&[ORDER]);
     said.has("lock(A);");
+    // The first caller is the program's function, by its name in Rust.
+    let traces = said.0.split("backtrace:\n").skip(1);
+    for first in traces.map(|trace| trace.lines().next().unwrap()) {
+        assert!(first.contains("(lockdep::order::"), "{first}:\n{}", said.0);
+    }
+    assert!(
+        !said.0.contains("_ZN") && !said.0.contains("(_R"),
+        "{}",
+        said.0
+    );
 }
 
 #[test]
