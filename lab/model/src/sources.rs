@@ -304,7 +304,11 @@ mod tests {
             "overlock-family/src/spin/faulty.rs",
             "overlock-family/src/spin/pv_ticket/width.rs",
         ];
-        assert_eq!(left_out, expected);
+        assert_eq!(
+            left_out, expected,
+            "sources with sites that no lock has: add them to SOURCES in \
+             lab/model/src/sources/list.rs"
+        );
     }
 
     #[test]
