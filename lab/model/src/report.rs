@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::coverage::{self, Coverage};
 use crate::list::{Lock, added};
 use crate::run::{Effort, Engine, Outcome};
-use crate::sources::{ELSEWHERE, Elsewhere, SOURCES, Site, Source, UNIT_TESTED};
+use crate::sources::{SOURCES, Site, Source, UNIT_TESTED, UNREACHABLE, Unreachable};
 
 /// A run's results.
 #[derive(Debug, Serialize)]
@@ -84,7 +84,7 @@ impl Reached {
         outcome: coverage::Outcome,
         of: &Coverage,
     ) -> Self {
-        let lacks = |it: &&Elsewhere| it.source == source.path && it.locks.contains(&lock);
+        let lacks = |it: &&Unreachable| it.source == source.path && it.locks.contains(&lock);
         let tested = UNIT_TESTED.iter().filter(|it| it.source == source.path);
         Reached {
             file: source.path,
@@ -93,7 +93,7 @@ impl Reached {
             call: site.call,
             outcome,
             times: of.times(source.path, site.line, site.column, outcome),
-            lacking: (ELSEWHERE.iter().filter(lacks))
+            lacking: (UNREACHABLE.iter().filter(lacks))
                 .any(|it| it.sites.iter().any(|name| site.is_named(name))),
             unit_tested: tested
                 .clone()
