@@ -121,7 +121,7 @@ pub fn render(machine: &Machine, settings: &Settings, rows: &[Row], width: Optio
     text + &legend(settings, rows)
 }
 
-/// What the columns mean that a table of these rows has, and no others.
+/// Says what the columns mean that a table of these rows has, and no others.
 fn legend(settings: &Settings, rows: &[Row]) -> String {
     let mut text = "\
 Operations a thread are those of one round; all are medians over the rounds."
