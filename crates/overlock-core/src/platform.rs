@@ -169,7 +169,7 @@ pub trait Platform: Atomics {
             if is_over {
                 return Err(seen);
             }
-            Self::pause(Pause::Turns(1));
+            Self::pause(Pause::Iterations(1));
         }
     }
 
@@ -178,7 +178,7 @@ pub trait Platform: Atomics {
     #[inline]
     fn pause(time: Pause) {
         match time {
-            Pause::Turns(turns) => (0..turns).for_each(|_| core::hint::spin_loop()),
+            Pause::Iterations(iterations) => (0..iterations).for_each(|_| core::hint::spin_loop()),
             Pause::Nanos(nanos) => {
                 let start = Self::ticks();
                 while Self::ticks().wrapping_sub(start) < nanos {
@@ -356,7 +356,7 @@ pub trait FutexPlatform: Platform {
     /// Offers the CPU to the other runnable threads, however much is left of the caller's time
     /// slice. The default [pauses](Platform::pause).
     fn yield_cpu() {
-        Self::pause(Pause::Turns(1));
+        Self::pause(Pause::Iterations(1));
     }
 
     /// The cheap half of an asymmetric fence, for the side that runs often. Together with a
@@ -413,13 +413,13 @@ pub enum WakeClass {
 
 /// How long [`Platform::pause`] keeps the CPU, and whether the caller waits for other threads.
 ///
-/// `Turns` and `Nanos` lie between two polls. They tell checkers that to poll again is in vain
+/// `Iterations` and `Nanos` lie between two polls. They tell checkers that to poll again is in vain
 /// before another thread has run. A `Delay` ends by itself: what happens meanwhile may as well
 /// happen at the next access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// About this many iterations of a spin loop, the unit of published back-offs.
-    Turns(u32),
+    Iterations(u32),
     /// Nanoseconds of [`Platform::ticks`].
     Nanos(u64),
     /// Nanoseconds of [`Platform::now`], before a caller goes on whatever other threads have done.

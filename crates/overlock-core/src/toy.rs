@@ -191,7 +191,7 @@ impl Platform for Toy {
     // One step: Miri would take minutes for a step each nanosecond.
     fn pause(time: Pause) {
         let nanos = match time {
-            Pause::Turns(turns) => turns.into(),
+            Pause::Iterations(iterations) => iterations.into(),
             Pause::Nanos(nanos) | Pause::Delay(nanos) => nanos,
         };
         CLOCK.set(CLOCK.get() + nanos);

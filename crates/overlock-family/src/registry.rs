@@ -1,7 +1,7 @@
 //! The lists of all locks: the family's, and the recommended ones of [`overlock_core`] that the
 //! same tests, checkers and benchmarks run on. A new lock is its file with its
-//! [row](overlock_core::facts) and its tests, its module, one line here, its file of mutants, and
-//! its line in the book's page of the family.
+//! [row](overlock_core::facts) and its tests, its module, and one line here. The model checkers
+//! list its sources, a file its mutants, and the book's page of the family has its section.
 
 /// Calls `$callback!` with one line a spinlock: `name: Type, kind, abilities;`. The kind says what
 /// is known of the type: `plain` (no token), `node` (a node or slot of the thread is the token),

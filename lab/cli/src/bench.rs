@@ -13,6 +13,7 @@ use overlock_bench::workload::Workload;
 use overlock_bench::world::native::Native;
 
 use crate::exit::Exit;
+use crate::measure::workload::shown;
 use crate::terminal::print;
 
 /// Measure locks under overcommit, ours against those that people use today, the worst cell first
@@ -41,20 +42,28 @@ enum Command {
     Grid(Box<GridArgs>),
     Idle(idle::Args),
     /// Lock, critical section, unlock, non-critical section, over and over
+    #[command(mut_args(|arg| shown(arg, "micro")))]
     Micro(Box<work::Args>),
     /// Semaphore arrays, each under its own lock
+    #[command(mut_args(|arg| shown(arg, "semop")))]
     Semop(Box<work::Args>),
     /// A network queue: a busy lock in front of a root lock, one dequeuer at a time
+    #[command(mut_args(|arg| shown(arg, "qdisc")))]
     Qdisc(Box<work::Args>),
     /// A compile farm: fixed work, mostly private, with many short critical sections
+    #[command(mut_args(|arg| shown(arg, "build")))]
     Build(Box<work::Args>),
     /// A file server: a tree of directories, each under its own mutex
+    #[command(mut_args(|arg| shown(arg, "fserver")))]
     Fserver(Box<work::Args>),
     /// A small record under a reader-writer lock
+    #[command(mut_args(|arg| shown(arg, "rw")))]
     Rw(Box<work::Args>),
     /// Reader-writer locks, every thread reading and writing in turn
+    #[command(mut_args(|arg| shown(arg, "rwsem")))]
     Rwsem(Box<work::Args>),
     /// Condition variables: threads that wait for each other
+    #[command(mut_args(|arg| shown(arg, "condvar")))]
     Condvar(Box<work::Args>),
 }
 

@@ -9,12 +9,14 @@ pub mod workload;
 
 use overlock_bench::error::Error;
 use overlock_bench::machine::Machine;
-use overlock_bench::measure::Failure;
+use overlock_bench::measure::{Failure, Measurement, run};
 use overlock_bench::plan::Plan;
-use overlock_bench::registry::Entry;
+use overlock_bench::registry::{Entry, Listed};
 use overlock_bench::report::{Row, table};
 use overlock_bench::settings::Settings;
+use overlock_bench::workload::Workload;
 
+use self::progress::Progress;
 use crate::exit::Exit;
 use crate::files::Files;
 use crate::terminal::{print_beside, width};
@@ -42,6 +44,22 @@ pub fn check_limits(locks: &[&'static Entry], plan: &Plan, quiet: bool) -> Resul
     Ok(())
 }
 
+/// Runs the plan, and shows how far it is.
+pub fn measured<W: Listed>(
+    world: &W,
+    workload: &Workload,
+    plan: &Plan,
+    cpus: f64,
+    quiet: bool,
+) -> Result<Measurement, Exit> {
+    let progress = Progress::new(plan, quiet);
+    let measurement = run(world, workload, plan, cpus, |index, entry, threads| {
+        progress.begin(index, entry, threads);
+    });
+    progress.finish();
+    measurement.map_err(failed)
+}
+
 /// Prints the tables and writes the files.
 pub fn show(
     files: Files<3>,
@@ -58,7 +76,7 @@ pub fn show(
 }
 
 /// How the program ends after a round that failed.
-pub fn failed(failure: Failure) -> Exit {
+fn failed(failure: Failure) -> Exit {
     match failure.error {
         Error::Interrupted => Exit::Interrupted,
         error @ Error::Spawn { .. } => Exit::usage(error.to_string()),

@@ -132,6 +132,37 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
 }
 
 #[test]
+fn help_lists_the_options_of_the_workload_alone() {
+    let all = [
+        "--cs",
+        "--ncs",
+        "--arrays",
+        "--reads",
+        "--records",
+        "--pattern",
+    ];
+    for (workload, own) in [
+        ("micro", &["--cs", "--ncs"][..]),
+        ("semop", &["--arrays"]),
+        ("qdisc", &[]),
+        ("build", &["--cs", "--ncs"]),
+        ("fserver", &[]),
+        ("rw", &["--cs", "--ncs", "--reads", "--records"]),
+        ("rwsem", &[]),
+        ("condvar", &["--pattern"]),
+    ] {
+        let run = overlock_lab()
+            .args(["bench", workload, "--help"])
+            .assert()
+            .success();
+        run.stdout(predicate::function(|text: &str| {
+            let listed = |option: &&str| text.contains(&format!("      {option} <"));
+            all.iter().filter(|option| listed(option)).eq(own)
+        }));
+    }
+}
+
+#[test]
 fn a_lock_of_another_workload_is_refused() {
     refused(
         &["rw", "--locks", "std,ticket"],
@@ -194,6 +225,21 @@ fn the_table_shows_what_was_asked_for() {
         .stdout(predicate::str::contains("min/avg/max a thread"))
         .stdout(predicate::str::contains("glibc "))
         .stdout(predicate::str::contains("(no lock)"));
+}
+
+#[test]
+fn a_footnote_is_there_only_with_its_column() {
+    for locks in ["ticket", "ticket,std"] {
+        let mut command = overlock_lab();
+        command.args(["bench", "micro", "--seconds", "0.003", "--runs", "1"]);
+        command.args(["--threads", "1", "--locks", locks]);
+        let run = command.assert().success();
+        run.stdout(predicate::function(|text: &str| {
+            let has_column = text.lines().any(|line| line.contains("  x peer"));
+            let has_note = text.contains("\nx peer: against the best of ");
+            has_column == has_note && has_note == locks.contains("std")
+        }));
+    }
 }
 
 #[test]

@@ -109,6 +109,20 @@ fn the_tables_show_what_was_simulated() {
         .stdout(predicate::str::contains("x peer").not());
 }
 
+#[test]
+fn a_footnote_is_there_only_with_its_column() {
+    for (locks, counts) in [("queued", false), ("queued,hybrid", true)] {
+        let printed = text(tiny().args(["--locks", locks]));
+        let titles = printed.lines().filter(|line| line.starts_with(" lock "));
+        let titles: Vec<_> = titles.flat_map(str::split_whitespace).collect();
+        assert_eq!(titles.contains(&"queued"), counts, "{printed}");
+        assert_eq!(printed.contains("\nqueued, unfair: "), counts, "{printed}");
+        let lost = titles.contains(&"preempted");
+        assert_eq!(printed.contains("\npreempted: "), lost, "{printed}");
+        assert!(printed.contains("\nwork to ended: "), "{printed}");
+    }
+}
+
 /// No index of fairness is shown where nobody has done anything. Fails where it is that of equal
 /// shares.
 #[test]

@@ -333,7 +333,7 @@ impl Platform for Explorer {
     #[track_caller]
     fn pause(time: Pause) {
         match time {
-            Pause::Turns(_) => step::pause(),
+            Pause::Iterations(_) => step::pause(),
             Pause::Nanos(nanos) => {
                 step::pass(nanos);
                 step::pause();

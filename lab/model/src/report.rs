@@ -9,9 +9,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::coverage::{self, Coverage};
-use crate::list::Lock;
+use crate::list::{Lock, added};
 use crate::run::{Effort, Engine, Outcome};
-use crate::sources::{ELSEWHERE, Elsewhere, SOURCES, Site, Source, UNIT_TESTED};
+use crate::sources::{SOURCES, Site, Source, UNIT_TESTED, UNREACHABLE, Unreachable};
 
 /// A run's results.
 #[derive(Debug, Serialize)]
@@ -84,7 +84,7 @@ impl Reached {
         outcome: coverage::Outcome,
         of: &Coverage,
     ) -> Self {
-        let lacks = |it: &&Elsewhere| it.source == source.path && it.locks.contains(&lock);
+        let lacks = |it: &&Unreachable| it.source == source.path && it.locks.contains(&lock);
         let tested = UNIT_TESTED.iter().filter(|it| it.source == source.path);
         Reached {
             file: source.path,
@@ -93,7 +93,7 @@ impl Reached {
             call: site.call,
             outcome,
             times: of.times(source.path, site.line, site.column, outcome),
-            lacking: (ELSEWHERE.iter().filter(lacks))
+            lacking: (UNREACHABLE.iter().filter(lacks))
                 .any(|it| it.sites.iter().any(|name| site.is_named(name))),
             unit_tested: tested
                 .clone()
@@ -259,6 +259,13 @@ impl Row {
         }
         let sites = sites(lock.name, &coverage);
         if lock.broken_for.is_empty() {
+            let is_added = added().iter().any(|it| it.name == lock.name);
+            if whole && sites.is_empty() && !is_added {
+                wrong.push(
+                    "no source of it is listed: SOURCES in lab/model/src/sources/list.rs"
+                        .to_owned(),
+                );
+            }
             for site in &sites {
                 if whole && !site.is_covered() && !site.lacking {
                     wrong.push(format!("the explorer has not reached {site}"));
@@ -289,6 +296,10 @@ impl Row {
         };
         let has: Vec<_> = self.sites.iter().filter(|site| !site.lacking).collect();
         let reached = has.iter().filter(|site| site.is_covered()).count();
+        let coverage = match has.len() {
+            0 => "–".to_owned(),
+            all => format!("{reached}/{all}"),
+        };
         let verdict = match (self.broken, self.wrong.is_empty()) {
             (_, false) => "WRONG",
             (true, true) => "found, as it must be",
@@ -299,7 +310,7 @@ impl Row {
             grouped(explore.executions),
             bound(&explore),
             grouped(shuttle.executions),
-            format!("{reached}/{}", has.len()),
+            coverage,
             verdict.to_owned(),
         ]
     }
@@ -404,6 +415,23 @@ mod tests {
         let wrong = all.locks[0].wrong.join("\n");
         assert!(wrong.contains("lock_queued: P::wait_until"), "{wrong}");
         assert!(!wrong.contains("unlock:"), "{wrong}");
+    }
+
+    #[test]
+    fn a_lock_without_a_listed_source_is_wrong() {
+        let mut lock = Lock {
+            name: "unlisted",
+            scenarios: Vec::new(),
+            broken_for: &[],
+        };
+        let row = |lock: &Lock, whole| Row::new(lock, &[], whole, "");
+        let whole = row(&lock, true);
+        let wrong = whole.wrong.join("\n");
+        assert!(wrong.contains("lab/model/src/sources/list.rs"), "{wrong}");
+        assert_eq!(whole.cells()[4..], ["–", "WRONG"]);
+        assert!(row(&lock, false).wrong.is_empty());
+        lock.broken_for = &["explore"];
+        assert!(row(&lock, true).wrong.is_empty());
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Platform for Shuttle {
     /// A delay takes no time: what happens meanwhile may happen at the next poll as well.
     fn pause(time: Pause) {
         match time {
-            Pause::Turns(_) => thread::yield_now(),
+            Pause::Iterations(_) => thread::yield_now(),
             Pause::Nanos(nanos) => {
                 let end = Self::now().plus_nanos(nanos);
                 while Self::now() < end {

@@ -142,9 +142,55 @@ mod tests {
             .filter(|word| word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_uppercase()))
     }
 
+    fn orderings() -> String {
+        fs::read_to_string(root().join("results/orderings.md")).expect("the page")
+    }
+
+    /// The names in the first column of the page's tables of pairs.
+    fn pairs(page: &str) -> Vec<&str> {
+        let pairs: Vec<_> = page
+            .lines()
+            .skip_while(|line| *line != "## Shared parts")
+            .take_while(|line| *line != "## Stronger than needed")
+            .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
+            .flat_map(labels)
+            .collect();
+        assert!(pairs.len() > 60, "the page's tables are not found");
+        pairs
+    }
+
+    #[test]
+    fn each_pair_that_a_lock_names_has_a_row() {
+        let page = orderings();
+        let pairs = pairs(&page);
+        let mut paths = Vec::new();
+        for part in ["core", "family"] {
+            let sources = root().join(format!("crates/overlock-{part}/src"));
+            find(&sources, "rs", &mut paths).expect("the sources");
+        }
+        let mut named = 0;
+        for path in paths {
+            let text = fs::read_to_string(&path).expect("a source");
+            let section = text
+                .lines()
+                .skip_while(|line| !line.starts_with("//! # Orderings"))
+                .skip(1)
+                .take_while(|line| line.starts_with("//!") && !line.starts_with("//! # "));
+            for label in section.flat_map(labels) {
+                named += 1;
+                assert!(
+                    pairs.contains(&label),
+                    "{}: {label} has no row in results/orderings.md",
+                    path.display()
+                );
+            }
+        }
+        assert!(named > 60, "the sources' sections are not found");
+    }
+
     #[test]
     fn each_pair_of_orderings_is_weakened_by_a_mutant() {
-        let page = fs::read_to_string(root().join("results/orderings.md")).expect("the page");
+        let page = orderings();
         let mutants = read(&root(), &[], &[]).expect("the mutants");
         let weakens =
             |mutant: &Mutant| without_orderings(&mutant.from) == without_orderings(&mutant.to);
@@ -154,15 +200,7 @@ mod tests {
                     && labels(&mutant.breaks).any(|one| one == label)
             })
         };
-        let pairs: Vec<_> = page
-            .lines()
-            .skip_while(|line| *line != "## Shared parts")
-            .take_while(|line| *line != "## Stronger than needed")
-            .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
-            .flat_map(labels)
-            .collect();
-        assert!(pairs.len() > 60, "the page's tables are not found");
-        for label in pairs {
+        for label in pairs(&page) {
             let excused = NOT_WEAKENED.iter().any(|(one, _)| *one == label);
             assert_ne!(
                 excused,

@@ -39,7 +39,7 @@ impl<P: FutexPlatform> GlibcAdaptive<P> {
                 self.mutex.lock();
                 break;
             }
-            P::pause(Pause::Turns(1));
+            P::pause(Pause::Iterations(1));
             if !self.mutex.is_locked() && self.mutex.try_lock().is_some() {
                 break;
             }

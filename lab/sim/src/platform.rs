@@ -86,7 +86,7 @@ impl Platform for Sim {
 
     fn pause(time: Pause) {
         match time {
-            Pause::Turns(turns) => engine::pause(turns),
+            Pause::Iterations(iterations) => engine::pause(iterations),
             Pause::Nanos(nanos) => engine::spin_for(nanos),
             Pause::Delay(nanos) => engine::delay(Time::ns(nanos)),
         }

@@ -232,7 +232,7 @@ const POLLS: u32 = 24;
 const POLL_NS: u64 = 150;
 /// Beside a spinner the distance is the age of the spin, and this at least.
 const BESIDE_NS: u64 = 400;
-/// The spin before a sleep, by [`FutexPlatform::ticks`].
+/// The spin before a sleep, by [`Platform::ticks`].
 const SPIN_NS: u64 = 5_000;
 /// The age of a wait at which a counted waiter requests a handoff.
 const HANDOFF_NS: u64 = 4_000_000;
@@ -266,7 +266,7 @@ impl<P: Platform> ConstLock for Overlock<P> {
 /// A thread that contends for the lock: its own state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Contender {
-    /// The start of its wait, by [`FutexPlatform::ticks`].
+    /// The start of its wait, by [`Platform::ticks`].
     since: u64,
     /// This thread is one of the word's sleepers.
     counted: bool,

@@ -19,8 +19,8 @@
 //! |---|---|
 //! | `word` | all threads, by exchange, addition or subtraction: it is never just stored to |
 //! | `waiters: 2 × u16` | the holder of the wait lock |
-//! | `initial` | nobody after `new`: in a `const`, atomics of a platform are 0, so the word counts from here |
-//! | `Node::info` | the waiter, before it joins: how many permits it wants; the holder of the wait lock: 0, they are granted |
+//! | `initial` | nobody after `new`: the word counts from here, as a `const` atomic is 0 |
+//! | `Node::info` | the waiter, before it joins: permits wanted; the wait lock's holder: 0, granted |
 //!
 //! # States
 //!

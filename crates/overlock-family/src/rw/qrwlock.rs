@@ -157,7 +157,7 @@ impl<P: Platform, L: RawLock> Qrwlock<P, L> {
             if taken.is_ok() {
                 return;
             }
-            P::pause(Pause::Turns(1));
+            P::pause(Pause::Iterations(1));
         }
     }
 

@@ -327,7 +327,7 @@ fn try_until<P: Platform>(word: &P::U32, mut attempt: impl FnMut(u32) -> bool) -
             if attempt(seen) {
                 return seen;
             }
-            P::pause(Pause::Turns(1));
+            P::pause(Pause::Iterations(1));
         }
         backoff_sleep::<P>();
     }

@@ -45,8 +45,9 @@
 //!
 //! ```text
 //! (0, n)  --read-->       (0, n + 1)
-//! (*, n)  --read-->       (*, n + 1)   a writer is inside, or there are waiters: in vain, and it leaves again; or it
-//!                                      keeps its share: a free lock that has waiters
+//! (*, n)  --read-->       (*, n + 1)   a writer is inside, or there are waiters: in vain, and it
+//!                                      leaves again; or it keeps its share of a free lock that
+//!                                      has waiters
 //! (*, n)  --leave-->      (*, n - 1)   the last one wakes, unless a writer is inside, or woken
 //! (0, 0)  --write-->      (1, 0)
 //! (1, 0)  --leave-->      (0, 0)       and wakes, unless a writer is woken already

@@ -147,7 +147,9 @@ impl<P: Platform, const MAX: u32> BackoffTicket<P, MAX> {
                 break;
             }
             let iterations = u64::from(delay) * u64::from(ahead - 1) / u64::from(ITERATION);
-            P::pause(Pause::Turns(u32::try_from(iterations).unwrap_or(u32::MAX)));
+            P::pause(Pause::Iterations(
+                u32::try_from(iterations).unwrap_or(u32::MAX),
+            ));
             pauses = pauses.saturating_add(1);
         }
         // B3: the lock is ours.

@@ -334,7 +334,7 @@ fn notifications<L: RawLock>() {
         };
         sent.fetch_add(told, Relaxed);
         drop(held);
-        Linux::pause(Pause::Turns(random(seed, 500) as u32));
+        Linux::pause(Pause::Iterations(random(seed, 500) as u32));
     };
     workers(
         "a wait with a deadline",

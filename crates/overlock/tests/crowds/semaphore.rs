@@ -102,7 +102,7 @@ fn permits_are_neither_lost_nor_made() {
             if acquire(n, &mut seed) {
                 state.is_inside();
                 assert!(out.fetch_add(n, Relaxed) + n <= PERMITS);
-                Linux::pause(Pause::Turns(random(&mut seed, 200) as u32));
+                Linux::pause(Pause::Iterations(random(&mut seed, 200) as u32));
                 out.fetch_sub(n, Relaxed);
                 semaphore.release_many(n);
             }

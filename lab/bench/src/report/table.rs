@@ -121,11 +121,16 @@ pub fn render(machine: &Machine, settings: &Settings, rows: &[Row], width: Optio
     text + &legend(settings, rows)
 }
 
+/// Says what the columns mean that a table of these rows has, and no others.
 fn legend(settings: &Settings, rows: &[Row]) -> String {
     let mut text = "\
 Operations a thread are those of one round; all are medians over the rounds."
         .to_owned();
-    if !settings.rivals.is_empty() {
+    let has = |columns: &[Column<Row>], titles: &[&str]| {
+        let mut columns = columns.iter().filter(|column| titles.contains(&column.0));
+        columns.any(|column| rows.iter().any(|row| (column.1)(row) != NOTHING))
+    };
+    if has(OPERATIONS, &["x peer"]) {
         let rivals = settings.rivals.join(", ");
         let _ = write!(
             text,
@@ -133,16 +138,22 @@ Operations a thread are those of one round; all are medians over the rounds."
         );
     }
     text.push('\n');
-    if rows.iter().any(|row| row.vs_limit.is_some()) {
+    if has(OPERATIONS, &["x limit"]) {
         text += "\
 x limit: against the same loop without a lock, capped by what the critical section lets run at one time.
 ";
     }
-    if rows.iter().any(|row| row.simulation.is_some()) {
+    if has(SIMULATION, &["preempted"]) {
         text += "\
 preempted: vCPUs that lost their CPU to others; holders, waiters: those that held or awaited a lock then.
-queued, unfair: acquisitions in the lock's queue, and past it. All of these are of all rounds.
-work to ended: where the vCPUs' time went. The machine is a model, and its figures are the model's.
+";
+    }
+    if has(SIMULATION, &["queued", "unfair"]) {
+        text += "queued, unfair: acquisitions in the lock's queue, and past it.\n";
+    }
+    if rows.iter().any(|row| row.simulation.is_some()) {
+        text += "\
+work to ended: where the vCPUs' time went. Counts are of all rounds. The machine is a model, and its figures are the model's.
 ";
     }
     if rows.iter().any(|row| row.guest.is_some()) {

@@ -61,7 +61,8 @@ pub struct Args {
     )]
     threads: Vec<usize>,
 
-    /// The locks: ours is judged against each of the others; `bench --list` shows which there are
+    /// The locks; `bench --list` shows which there are. The ratios are those of our type
+    /// (`overlock-mutex`, …), or else of the first of our locks here, against each of the others
     /// [default: ours and all that people use today; in the short form one of each kin]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     locks: Vec<String>,

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::machine::{Machine, most_threads};
-use overlock_bench::measure::{Measurement, run as measured};
+use overlock_bench::measure::Measurement;
 use overlock_bench::plan::Plan;
 use overlock_bench::quota::InQuota;
 use overlock_bench::registry::{self, Entry};
@@ -19,7 +19,6 @@ pub use args::Args;
 
 use crate::exit::Exit;
 use crate::measure::load::Load;
-use crate::measure::progress::Progress;
 use crate::measure::{self, ending};
 
 /// The part of the options that depends on the locks there are.
@@ -63,18 +62,7 @@ pub fn run(args: &Args, workload: Workload) -> Result<(), Exit> {
 
     let world = Native::new(machine.allowed().to_vec(), interrupt, ending::stuck);
     let quiet = args.output.quiet;
-    let progress = Progress::new(&plan, quiet);
-    let measurement = measured(
-        &world,
-        &choice.workload,
-        &plan,
-        machine.cpus,
-        |index, entry, threads| {
-            progress.begin(index, entry, threads);
-        },
-    );
-    progress.finish();
-    let measurement = measurement.map_err(measure::failed)?;
+    let measurement = measure::measured(&world, &choice.workload, &plan, machine.cpus, quiet)?;
 
     let settings = settings(args, &choice, &plan, &world, &measurement);
     let rows = report::rows(&measurement, &world, &machine, &choice.workload);

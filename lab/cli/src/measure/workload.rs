@@ -1,5 +1,6 @@
 //! The options that set something about a workload.
 
+use clap::Arg;
 use clap::builder::PossibleValuesParser;
 
 use overlock_bench::workload::spec::{LONGEST_SECTION, MANY};
@@ -76,6 +77,15 @@ impl Options {
         }
         Ok(workload)
     }
+}
+
+/// The option, hidden in the help of the workload of that name if it sets something of others only.
+pub fn shown(arg: Arg, name: &str) -> Arg {
+    let key = arg.get_id().as_str();
+    let of_others = Workload::ALL.into_iter().any(|other| other.has(key));
+    let is_own = Workload::named(name).is_some_and(|own| own.has(key));
+    let is_hidden = of_others && !is_own;
+    arg.hide(is_hidden)
 }
 
 /// The subcommands of `command` whose workloads have the key.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::measure::run as measured;
 use overlock_bench::plan::Plan;
 use overlock_bench::registry::{self, Entry};
 use overlock_bench::report;
@@ -17,7 +16,6 @@ use super::machine::{self, MOST_VCPUS, Place};
 use super::workload;
 use crate::exit::Exit;
 use crate::measure::load::{Load, count, level};
-use crate::measure::progress::Progress;
 use crate::measure::results;
 use crate::measure::{self, ending};
 use crate::number::{simulated_seconds, whole};
@@ -173,18 +171,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
     let world = place.world(interrupt);
-    let progress = Progress::new(plan, quiet);
-    let measurement = measured(
-        &world,
-        workload,
-        plan,
-        place.cpus(),
-        |index, entry, threads| {
-            progress.begin(index, entry, threads);
-        },
-    );
-    progress.finish();
-    let measurement = measurement.map_err(measure::failed)?;
+    let measurement = measure::measured(&world, workload, plan, place.cpus(), quiet)?;
 
     let machine = place.shown();
     let rows = report::rows(&measurement, &world, &machine, workload);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::measure::run as measured;
 use overlock_bench::plan::Plan;
 use overlock_bench::registry::Entry;
 use overlock_bench::report::timeline;
@@ -16,7 +15,6 @@ use super::run::locks;
 use super::workload;
 use crate::exit::Exit;
 use crate::files::{Promised, name};
-use crate::measure::progress::Progress;
 use crate::measure::{self, ending};
 use crate::number::{simulated_seconds, whole};
 
@@ -106,18 +104,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
     let world = place.world(interrupt).traced();
-    let progress = Progress::new(plan, args.quiet);
-    let measurement = measured(
-        &world,
-        workload,
-        plan,
-        place.cpus(),
-        |index, entry, threads| {
-            progress.begin(index, entry, threads);
-        },
-    );
-    progress.finish();
-    let measurement = measurement.map_err(measure::failed)?;
+    let measurement = measure::measured(&world, workload, plan, place.cpus(), args.quiet)?;
     let cell = &measurement.cells[0];
     let marks = &cell.reports[0].trace;
 

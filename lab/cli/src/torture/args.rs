@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY))]
     pub seed: Option<u64>,
 
-    /// Threads [default: 8 for each CPU, 2 for locks that only spin, in line]
+    /// Threads [default: 8 for each CPU, 2 if the waiters of a lock only spin]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, ANY))]
     pub threads: Option<usize>,
 

@@ -43,7 +43,7 @@ pub unsafe fn work<L: Subject>() {
         let reads = is_read(own.operations.load(Relaxed));
         let has_read = lock.visit(reads, &TASK, || {
             own.set(Phase::Holding);
-            Guest::pause(Pause::Turns((random.next() % 64) as u32));
+            Guest::pause(Pause::Iterations((random.next() % 64) as u32));
         });
         own.set(Phase::Outside);
         own.count(has_read);

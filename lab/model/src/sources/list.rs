@@ -5,7 +5,7 @@ use super::Source;
 /// Sites that some locks of a source never reach, by their policy or since they have no use for
 /// them. Others do. A lock that reaches one of them is wrong.
 #[derive(Clone, Copy, Debug)]
-pub struct Elsewhere {
+pub struct Unreachable {
     /// The path of the source.
     pub source: &'static str,
     /// The sites: their functions, or parts of their lines.
@@ -31,7 +31,7 @@ pub struct UnitTested {
 
 /// Functions that are no part of a lock's work: snapshots, statistics, what a child of fork does,
 /// and what a token's owner does between its uses.
-pub const ASIDE: [&str; 8] = [
+pub const IGNORED: [&str; 8] = [
     "count_wake",
     "forget",
     "forget_waiters",
@@ -132,9 +132,9 @@ pub const SOURCES: &[Source] = sources! {
     &["unfair"] => "family/src/spin/unfair.rs";
 };
 
-macro_rules! elsewhere {
+macro_rules! unreachable_sites {
     ($($source:literal, $locks:expr => $($site:literal)*;)*) => {
-        &[$(Elsewhere {
+        &[$(Unreachable {
             source: concat!("overlock-", $source),
             sites: &[$($site),*],
             locks: $locks,
@@ -143,7 +143,7 @@ macro_rules! elsewhere {
 }
 
 /// All of these.
-pub const ELSEWHERE: &[Elsewhere] = elsewhere! {
+pub const UNREACHABLE: &[Unreachable] = unreachable_sites! {
     "core/src/rw/overlock_rw.rs", &["overlock_rw"] => "is_write_locked_acquire";
     "core/src/sleep/wait_list.rs", &[
         "kernel_mutex", "kernel_mutex_inside", "kernel_mutex_none", "rwsem", "rwsem_none",

@@ -33,7 +33,7 @@ impl Rounds {
         }
         self.0 += 1;
         if self.0 <= PAUSES {
-            P::pause(Pause::Turns(1 << self.0));
+            P::pause(Pause::Iterations(1 << self.0));
         } else {
             P::yield_cpu();
         }

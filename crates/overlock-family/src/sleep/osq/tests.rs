@@ -68,7 +68,7 @@ fn waiting(thread: usize, queue: Queue) -> (Actor, Flags) {
         let head = queue.lock(Spin::Forever, || stop.load(Relaxed));
         if head.is_some() {
             was_head.store(true, Relaxed);
-            Toy::pause(Pause::Turns(1));
+            Toy::pause(Pause::Iterations(1));
         }
     });
     (actor, Flags { stop, was_head })

@@ -87,7 +87,7 @@ fn assert_clean<Y: Policy>(lock: Lock<Y>) {
 
 /// Lets 5 ms pass for the caller.
 fn five_ms() {
-    Toy::pause(Pause::Turns(5_000_000));
+    Toy::pause(Pause::Iterations(5_000_000));
 }
 
 #[test]

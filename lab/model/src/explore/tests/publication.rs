@@ -132,7 +132,7 @@ fn waits(halt: impl Fn(&Vcpu, &Word<u32>) + Copy + 'static) -> Result<bool, Kind
         assert_eq!(step::me(), HALTS);
         while word.load(Relaxed) == 0 {
             halt(vcpu, word);
-            Explorer::pause(Pause::Turns(1));
+            Explorer::pause(Pause::Iterations(1));
         }
         Explorer::join(kicker);
     });

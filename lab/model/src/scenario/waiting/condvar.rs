@@ -171,7 +171,7 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
     };
     let only: Part<Store<W, L>> = |shared| {
         while !shared.condvar.notify_one() {
-            W::pause(Pause::Turns(1));
+            W::pause(Pause::Iterations(1));
         }
     };
     let check_lock: fn(&Store<W, L>) = Store::check_lock;

@@ -308,7 +308,7 @@ fn a_yield_stays_in_its_guest() {
             guests,
             ..setup(&machine, &host, 2)
         };
-        let body = |_| Sim::pause(Pause::Turns(2_000_000));
+        let body = |_| Sim::pause(Pause::Iterations(2_000_000));
         run(&setup, body, || true).unwrap().counts
     };
     assert!(counts(1).yields > 0);
@@ -373,7 +373,7 @@ fn other_guests_do_not_count() {
 #[test]
 fn a_preempted_spinner_still_spins() {
     let body = |vcpu: usize| match vcpu {
-        0 => Sim::pause(Pause::Turns(2_000_000)),
+        0 => Sim::pause(Pause::Iterations(2_000_000)),
         _ => work(Time::ms(10)),
     };
     let outcome = simulate(&machine(1, 1), &HOST, 2, body).unwrap();

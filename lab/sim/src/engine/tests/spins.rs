@@ -29,7 +29,7 @@ fn long_pauses_leave_the_guest() {
     for (iterations, end, exits) in [(399, 11_995, 0), (1_000, 16_300, 1), (2_000, 22_600, 2)] {
         let body = |_| {
             at(BEGIN);
-            Sim::pause(Pause::Turns(iterations));
+            Sim::pause(Pause::Iterations(iterations));
             now()
         };
         let outcome = simulate(&machine(1, 1), &pause_exits(), 1, body).unwrap();
@@ -57,7 +57,7 @@ fn a_loop_may_have_long_pauses() {
     for (iterations, end, exits_counted) in [(42, 11_974, 0), (43, 13_321, 1)] {
         let body = |_| {
             at(BEGIN);
-            (0..iterations).for_each(|_| Sim::pause(Pause::Turns(1)));
+            (0..iterations).for_each(|_| Sim::pause(Pause::Iterations(1)));
             now()
         };
         let outcome = simulate(&machine, &exits, 1, body).unwrap();
@@ -188,7 +188,7 @@ fn a_vcpu_scheduled_anew_has_the_first_window() {
                 Sim::halt(&word.0, 0, Some(until.into()), WakeClass::Waiter);
             }
             let begin = now();
-            Sim::pause(Pause::Turns(700));
+            Sim::pause(Pause::Iterations(700));
             let end = now();
             work(Time::us(1));
             end - begin
@@ -212,7 +212,7 @@ fn a_preempted_pause_is_not_a_longer_one() {
     let body = |vcpu: usize| {
         if vcpu == 0 {
             work(Time::ms(15));
-            (0..4).for_each(|_| Sim::pause(Pause::Turns(1_000_000)));
+            (0..4).for_each(|_| Sim::pause(Pause::Iterations(1_000_000)));
         } else {
             work(Time::ms(60));
         }
@@ -335,7 +335,7 @@ fn a_spin_for_a_time_is_a_loop_of_pauses() {
     fn loops(nanos: u64) {
         let start = Sim::now();
         while Sim::now().nanos_since(start) < nanos {
-            Sim::pause(Pause::Turns(1));
+            Sim::pause(Pause::Iterations(1));
         }
     }
     let at_once = |nanos| Sim::pause(Pause::Nanos(nanos));
@@ -371,7 +371,7 @@ fn a_spin_for_a_time_ends_after_a_preemption() {
     let alone = spun(|nanos| {
         let start = Sim::now();
         while Sim::now().nanos_since(start) < nanos {
-            Sim::pause(Pause::Turns(1));
+            Sim::pause(Pause::Iterations(1));
         }
     });
     assert!(alone.1 > 0);
