@@ -145,7 +145,8 @@ pub type MappedRtMutexGuard<'a, T> = MappedLockGuard<'a, RawRtMutex, T>;
 /// |---|---|
 /// | [`read`](SharedLock::read), [`write`](SharedLock::write) | the guards |
 /// | [`try_read`](SharedLock::try_read), [`try_write`](SharedLock::try_write) | at once or not at all |
-/// | [`try_read_for`](SharedLock::try_read_for), [`try_write_for`](SharedLock::try_write_for) | with a limit; also `_until` |
+/// | [`try_read_for`](SharedLock::try_read_for) | a reader, with a limit; also `_until` |
+/// | [`try_write_for`](SharedLock::try_write_for) | the writer, with a limit; also `_until` |
 /// | [`upgradable_read`](SharedLock::upgradable_read) | a reader that may become the writer |
 /// | [`read_arc`](SharedLock::read_arc), [`write_arc`](SharedLock::write_arc) | guards that keep an `Arc` |
 /// | [`get_mut`](SharedLock::get_mut), [`into_inner`](SharedLock::into_inner) | the data, without locking |
