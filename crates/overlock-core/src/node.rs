@@ -20,7 +20,8 @@
 //! - `Node::wait`: the predecessor (or the owner), when it hands off the lock or the head of the
 //!   queue.
 //! - `Node::state`: the waiter and its waker.
-//! - `Node::kicks`: a waker that kicks the waiter through it: one more, never set back.
+//! - `Node::kicks`: a waker that kicks the waiter through it: two more, never set back; and the
+//!   waiter, the lowest bit, while it sleeps.
 //! - `Node::kicked_at`: the waker: the time of its kick, if statistics are on.
 //! - `Node::cancel`: the waiter: the address of the token whose cancellation kicks it, or 0.
 //! - `Node::info`, `Node::lock`: the waiter before it publishes the node; in sleeping locks

@@ -203,6 +203,16 @@ pub trait Platform: Atomics {
     /// [`FutexPlatform`] the class is always [`WakeClass::Waiter`], and nobody uses the result.
     fn halt(word: &Self::U32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool;
 
+    /// Spins before the caller [halts](Self::halt) on `word`, for as long as the platform finds it
+    /// worth it for waits on `object`, an address. Nobody has waited for a new object before.
+    /// Returns whether the word has another value than `expected`; may return false at any time.
+    /// Orders nothing.
+    #[inline]
+    fn spin_first(object: usize, is_new: bool, word: &Self::U32, expected: u32) -> bool {
+        let _ = (object, is_new);
+        word.load(Ordering::Relaxed) != expected
+    }
+
     /// Wakes threads that halted on the word that lies, or lay, at this address: see
     /// [In a kernel](self#kick) for the way from there to their CPUs. Without [`FutexPlatform`]
     /// it is always for [`Kick::One`].

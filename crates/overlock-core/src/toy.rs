@@ -37,6 +37,8 @@ pub enum Point {
     Wait,
     /// A poll in `wait_until` was accepted, and `wait_until` is about to return.
     Seen,
+    /// `spin_first` was called: the thread is about to sleep, and has not said so yet.
+    Spin,
     /// `halt` was called and has not loaded its word yet.
     Halt,
     /// `kick` or `requeue` was called.
@@ -70,6 +72,7 @@ thread_local! {
     static WALL: Cell<i64> = const { Cell::new(0) };
     static KICKS: Cell<usize> = const { Cell::new(0) };
     static HALTS: Cell<usize> = const { Cell::new(0) };
+    static FIRST_SPINS: Cell<usize> = const { Cell::new(0) };
     static RESTARTS: Cell<usize> = const { Cell::new(0) };
     static RESTARTS_FAIL: Cell<bool> = const { Cell::new(false) };
 }
@@ -112,6 +115,11 @@ pub fn kicks() -> usize {
 /// How often a halt has really slept, that is, found its word as expected.
 pub fn halts() -> usize {
     HALTS.get()
+}
+
+/// How many threads have been about to sleep on a new object.
+pub fn first_spins() -> usize {
+    FIRST_SPINS.get()
 }
 
 /// How often a lock has restarted releases.
@@ -186,6 +194,12 @@ impl Platform for Toy {
                 }
             }
         }
+    }
+
+    fn spin_first(_object: usize, is_new: bool, word: &Self::U32, expected: u32) -> bool {
+        FIRST_SPINS.set(FIRST_SPINS.get() + usize::from(is_new));
+        step(Point::Spin);
+        word.load(Ordering::Relaxed) != expected
     }
 
     // One step: Miri would take minutes for a step each nanosecond.

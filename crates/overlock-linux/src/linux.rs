@@ -27,6 +27,7 @@ mod quota;
 mod release;
 mod rseq;
 mod slot;
+pub mod spin;
 pub mod syscall;
 mod time_slice;
 
@@ -42,7 +43,7 @@ use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 pub mod __private {
     pub use super::exit_key::ExitKey;
     pub use super::load::variable;
-    pub use super::{extras, syscall};
+    pub use super::{extras, spin, syscall};
     pub use crate::system_call;
 }
 
@@ -66,6 +67,13 @@ impl Atomics for Linux {
 }
 
 impl Platform for Linux {
+    #[inline]
+    fn spin_first(object: usize, is_new: bool, word: &AtomicU32, expected: u32) -> bool {
+        spin::spin(object, is_new, |until| {
+            spin::until_changed(word, expected, until)
+        }) == spin::Spun::Ready
+    }
+
     fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
         futex::wait(word, expected, until, class)
     }

@@ -74,7 +74,7 @@ impl<P: Platform> Barrier<P> {
 
     /// Waits until `total` threads have called this. Returns true in the last one of them.
     pub fn wait(&self) -> bool {
-        let waiter = Waiter::<P>::new();
+        let waiter = Waiter::<P>::new(self);
         let waiters = self.list.lock();
         let arrived = self.arrived.load(Relaxed) + 1;
         if arrived >= self.total {

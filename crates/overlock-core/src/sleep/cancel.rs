@@ -8,11 +8,11 @@
 //! `SeqCst`, so the waiter does not halt, or the canceller kicks it. `sleep/wait_list.rs` explains
 //! why that kick counts even before the halt.
 
-use core::sync::atomic::Ordering::{Release, SeqCst};
+use core::sync::atomic::Ordering::SeqCst;
 
-use super::wait_list::Watched;
+use super::wait_list::{self, Watched};
 use crate::node::Node;
-use crate::platform::{Atomic, Kick, Platform};
+use crate::platform::{Atomic, Platform};
 
 /// Ends the waits that use it. A cancelled token stays cancelled until it is reset.
 ///
@@ -48,9 +48,7 @@ impl<P: Platform> CancelToken<P> {
             for node in &slot.nodes {
                 // CN
                 if node.cancel.load(SeqCst) == token {
-                    // Release: WK of `wait_list`.
-                    node.kicks.fetch_add(1, Release);
-                    P::kick(&node.kicks, Kick::One);
+                    wait_list::kick_node::<P>(node);
                 }
             }
         }

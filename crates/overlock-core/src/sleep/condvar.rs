@@ -6,27 +6,26 @@
 //!
 //! If the thread's lock is an [`Overlock`] that is held, the wake-up is a *requeue*: the thread is
 //! moved, asleep, from the condition variable to the lock, and an unlock wakes it. So there is no
-//! thundering herd. With any other lock a thread acquires it before it wakes others, and then wakes
-//! one.
+//! thundering herd. One thread is no herd: it is requeued only if the lock has had sleepers lately,
+//! since a lock without them has to restart releases first. With any other lock a thread acquires
+//! it before it wakes others, and then wakes one.
 //!
 //! A wait spins and then blocks (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
-//! spinning for a shared-memory multiprocessor", SOSP 1991). A waiter polls for SPIN_NS before it
-//! sleeps, about as long as a sleep and a wake-up take. A thread that wakes it meanwhile makes no
-//! system call. After a poll in vain the next waits sleep at once, by exponential back-off, but
-//! at least one wait in 256 polls.
+//! spinning for a shared-memory multiprocessor", SOSP 1991), for as long as the
+//! [platform](Platform::spin_first) finds that worth it for this condition variable. A thread that
+//! wakes a spinner makes no system call.
 //!
 //! # Layout
 //!
-//! 8 bytes: a list of waiters, its wait lock, and whether the next waiter polls. The rest is in the
-//! threads' nodes.
+//! 8 bytes: a list of waiters, its wait lock, and whether it is new. The rest is in the threads'
+//! nodes.
 //!
 //! | field | who writes it |
 //! |---|---|
 //! | `list` | waiters that join or give up, and notifiers, under its wait lock |
-//! | `skip` | the same, under the wait lock: how many waits to come sleep at once |
-//! | `backoff` | the same: after a poll in vain, 2^`backoff` - 1 waits sleep at once |
+//! | `known` | waiters that join, under the wait lock: somebody has waited before |
 //! | `Node::info` | WAITING, then by one compare-exchange LEAVING or NOTIFIED, with its successor |
-//! | `Node::state` | the state that the waiter waits for: its waker; WAITING after POLLING, and AWAKE: the waiter itself |
+//! | `Node::state` | the state that the waiter waits for: its waker; AWAKE: the waiter itself |
 //! | `Node::lock` | the waiter: the address of its lock, 0 where that is no `Overlock` |
 //!
 //! # States
@@ -43,7 +42,7 @@
 //!                      gone                     awake -----------------------'
 //! ```
 //!
-//! A waiter that still polls is woken without a system call, and is not requeued.
+//! A waiter that does not sleep yet is woken without a system call, and is not requeued.
 //!
 //! The waiters of one notification form a chain in order of arrival, with the successor in `info`.
 //! A thread that wakes a chain splits it into two, alternately, and wakes the heads of both. The
@@ -93,10 +92,10 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::cancel::CancelToken;
 use super::overlock::Overlock;
-use super::wait_list::{self, Limit, WaitList, Waiter, kick, signal, stamp};
+use super::wait_list::{self, ASLEEP, Limit, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::NodeId;
-use crate::platform::{Atomic, Deadline, FutexPlatform, Platform, Spin};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Platform};
 use crate::raw::{RawFork, RawLock};
 use crate::stat::{self, Event};
 
@@ -106,8 +105,7 @@ use crate::stat::{self, Event};
 #[derive(Debug)]
 pub struct Condvar<P: Platform> {
     list: WaitList<P>,
-    backoff: P::U8,
-    skip: P::U8,
+    known: P::U8,
 }
 
 /// `Node::state`: its waker is about to requeue it.
@@ -118,8 +116,6 @@ const AWAKE: u32 = 2;
 const ADOPTED: u32 = 3;
 /// `Node::state`: woken, and awake.
 const WOKEN: u32 = 4;
-/// `Node::state`: it polls; WAITING comes after that.
-const POLLING: u32 = 5;
 
 /// `Node::info`: neither of the two below.
 const WAITING: u32 = wait_list::WAITING;
@@ -128,26 +124,22 @@ const LEAVING: u32 = 1 << 16;
 /// `Node::info`: notified. The bits below hold the successor, 0 for none.
 const NOTIFIED: u32 = 1 << 17;
 
-/// How long a waiter polls before it sleeps.
-const SPIN_NS: u64 = 20_000;
-/// The longest backoff: at least one wait in 2^BACKOFF begins with a poll.
-const BACKOFF: u8 = 8;
-
-/// Wakes a notified waiter, or requeues it if its lock is held.
-fn wake<P: FutexPlatform>(id: NodeId) {
+/// Wakes a notified waiter, or requeues it if its lock is held. With `is_alone` it is the only one:
+/// then a wake-up costs less than to restart the releases of a lock for it.
+fn wake<P: FutexPlatform>(id: NodeId, is_alone: bool) {
     let node = id.node::<P>();
     stamp(node);
-    // polling -> woken. WS: release.
-    let polls = node
-        .state
-        .compare_exchange(POLLING, WOKEN, Release, Relaxed);
-    if polls.is_ok() {
-        return;
-    }
+    // A snapshot: one that is about to sleep may be woken too.
+    let sleeps = node.kicks.load(Relaxed) & ASLEEP != 0;
     let lock = ptr::with_exposed_provenance::<Overlock<P>>(node.lock.load(Relaxed));
     // SAFETY: null, or the lock of a waiter that does not return before it is woken.
     let lock = unsafe { lock.as_ref() };
-    if lock.is_some_and(|lock| lock.adopt(id, || signal::<P>(id, REQUEUED))) {
+    let moves = |lock: &Overlock<P>| {
+        sleeps
+            && (!is_alone || lock.adopts_at_once())
+            && lock.adopt(id, || signal::<P>(id, REQUEUED))
+    };
+    if lock.is_some_and(moves) {
         // requeued, awake -> woken. Release: WS, once more.
         if node.state.swap(ADOPTED, Release) == AWAKE {
             kick::<P>(id);
@@ -161,9 +153,9 @@ fn wake<P: FutexPlatform>(id: NodeId) {
 /// Splits a chain into two, alternately, and wakes the heads of both.
 fn wake_chain<P: FutexPlatform>(head: NodeId) {
     let second = split::<P>(head);
-    wake::<P>(head);
+    wake::<P>(head, false);
     if let Some(second) = second {
-        wake::<P>(second);
+        wake::<P>(second, false);
     }
 }
 
@@ -200,8 +192,7 @@ impl<P: Platform> Condvar<P> {
     pub const fn new() -> Self {
         Condvar {
             list: WaitList::INIT,
-            backoff: Atomic::ZERO,
-            skip: Atomic::ZERO,
+            known: Atomic::ZERO,
         }
     }
 }
@@ -240,17 +231,15 @@ impl<P: FutexPlatform> Condvar<P> {
         cancel: Option<&CancelToken<P>>,
     ) -> (L::Token, bool) {
         let limit = Limit { deadline, cancel };
-        let Some(waiter) = Waiter::new() else {
+        let Some(waiter) = Waiter::new(self) else {
             // SAFETY: the caller's promise.
             return unsafe { Self::wait_without_node(lock, token, &limit) };
         };
         // I1: before the lock is released.
-        let polls = self.join(&waiter, lock);
+        let is_new = self.join(&waiter, lock);
         // SAFETY: the caller's promise.
         unsafe { lock.unlock(token) };
-        if polls {
-            Self::poll(&waiter, &limit);
-        }
+        let waiter = waiter.of_new(is_new);
         let mut signalled = waiter.sleep(&limit);
         if signalled.is_none() && !self.leave(waiter.id()) {
             // I2.
@@ -278,7 +267,7 @@ impl<P: FutexPlatform> Condvar<P> {
             lock.lock_adopted()
         };
         if let Some(head) = chain.filter(|_| !requeues) {
-            wake::<P>(head);
+            wake::<P>(head, false);
         }
         (token, true)
     }
@@ -328,7 +317,7 @@ impl<P: FutexPlatform> Condvar<P> {
         }
     }
 
-    /// Joins the list. Returns whether the waiter polls before it sleeps.
+    /// Joins the list. Returns whether nobody has before.
     fn join<L: RawLock>(&self, waiter: &Waiter<P>, lock: &L) -> bool {
         let node = waiter.node();
         let overlock = match lock.is_overlock::<P>() {
@@ -336,52 +325,13 @@ impl<P: FutexPlatform> Condvar<P> {
             false => 0,
         };
         let waiters = self.list.lock();
-        let polls = self.allow_poll();
-        if polls {
-            node.state.store(POLLING, Relaxed);
-        } else {
-            waiter.prepare();
-        }
+        waiter.prepare();
         node.lock.store(overlock, Relaxed);
         node.info.store(WAITING, Relaxed);
         waiters.push_back(waiter.id());
-        polls
-    }
-
-    /// Decides whether the waiter that joins polls. Its poll counts as in vain until
-    /// [`reward_poll`](Self::reward_poll).
-    fn allow_poll(&self) -> bool {
-        match self.skip.load(Relaxed) {
-            0 => {
-                let backoff = (self.backoff.load(Relaxed) + 1).min(BACKOFF);
-                self.backoff.store(backoff, Relaxed);
-                self.skip.store(((1_u16 << backoff) - 1) as u8, Relaxed);
-                true
-            }
-            left => {
-                self.skip.store(left - 1, Relaxed);
-                false
-            }
-        }
-    }
-
-    /// Makes the next waiter poll too: one was notified while it polled.
-    fn reward_poll(&self) {
-        let backoff = self.backoff.load(Relaxed).saturating_sub(2);
-        self.backoff.store(backoff, Relaxed);
-        self.skip.store(0, Relaxed);
-    }
-
-    /// Polls for [`SPIN_NS`], or until woken.
-    fn poll(waiter: &Waiter<P>, limit: &Limit<'_, P>) {
-        let state = &waiter.node().state;
-        let end = limit.earlier(P::now().plus_nanos(SPIN_NS));
-        // Relaxed: the load before the sleep acquires.
-        let polled = P::wait_until(state, Relaxed, Spin::Until(end), |now| now != POLLING);
-        // polling -> waiting. Relaxed: it publishes nothing.
-        if polled.is_err() {
-            let _ = state.compare_exchange(POLLING, WAITING, Relaxed, Relaxed);
-        }
+        let is_new = self.known.load(Relaxed) == 0;
+        self.known.store(1, Relaxed);
+        is_new
     }
 
     /// Leaves the list. Fails for a waiter that was notified, which must not touch the list.
@@ -399,8 +349,10 @@ impl<P: FutexPlatform> Condvar<P> {
     #[cold]
     fn notify(&self, most: usize) -> usize {
         let (head, count) = self.detach(most);
-        if let Some(head) = head {
-            wake_chain::<P>(head);
+        match head {
+            Some(head) if count == 1 => wake::<P>(head, true),
+            Some(head) => wake_chain::<P>(head),
+            None => {}
         }
         count
     }
@@ -421,9 +373,6 @@ impl<P: FutexPlatform> Condvar<P> {
                 (id.node::<P>().info).compare_exchange(WAITING, NOTIFIED, Relaxed, Relaxed);
             if notified.is_err() {
                 continue;
-            }
-            if id.node::<P>().state.load(Relaxed) == POLLING {
-                self.reward_poll();
             }
             waiters.unlink(id);
             match tail.replace(id) {

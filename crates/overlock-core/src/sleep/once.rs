@@ -261,7 +261,7 @@ impl<P: Platform> Once<P> {
             if !sleeps_on(state) {
                 return (state, waiters);
             }
-            if let Some(waiter) = Waiter::<P>::new() {
+            if let Some(waiter) = Waiter::<P>::new(self) {
                 waiter.prepare();
                 waiters.push_back(waiter.id());
                 drop(waiters);

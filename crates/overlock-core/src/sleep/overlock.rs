@@ -567,6 +567,18 @@ impl<P: FutexPlatform> Overlock<P> {
         }
     }
 
+    /// As after a sleeper that gave up.
+    #[cfg(test)]
+    pub(crate) fn pretend_sleepers(&self) {
+        self.word.fetch_or(SLOW | EMPTY, Relaxed);
+    }
+
+    /// Whether the lock is held, and [`adopt`](Self::adopt) makes no system call but the requeue.
+    pub(crate) fn adopts_at_once(&self) -> bool {
+        let held = u32::from(self.word.byte0_load(Relaxed)) & (LOCKED | SLOW);
+        held == LOCKED | SLOW
+    }
+
     /// Moves a thread that sleeps on its node to the sleepers of the lock, so that an unlock wakes
     /// it. Fails where the lock is free.
     ///

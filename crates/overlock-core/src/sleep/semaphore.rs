@@ -272,7 +272,7 @@ impl<P: FutexPlatform> Semaphore<P> {
     #[cold]
     fn acquire_slow(&self, n: u32, limit: &Limit<'_, P>) -> bool {
         crate::check!(n <= MAX_PERMITS, "more permits than a semaphore holds");
-        let Some(waiter) = Waiter::<P>::new() else {
+        let Some(waiter) = Waiter::<P>::new(self) else {
             // Without a place in the list it gets permits only at a moment when nobody waits.
             return limit.wait_without_node(|| self.try_acquire_many(n));
         };

@@ -27,6 +27,11 @@
 //! release, pairs with WC, acquire), then kicks. So a waiter that checked too early finds the count
 //! changed.
 //!
+//! The count goes up by [`KICK`], and its lowest bit, [`ASLEEP`], is the waiter's: it sets the bit
+//! by a compare-exchange from the count that it has read, just before it halts, and clears it when
+//! it is awake. So a kick that finds the bit clear comes before that exchange, which then fails:
+//! the waiter, which may still spin, checks again, and the kick needs no system call.
+//!
 //! A kick may arrive after its waiter has left, when the node waits for something else. That is a
 //! spurious wake-up, and each sleep checks again after one.
 
@@ -41,6 +46,9 @@ use crate::stat::{self, Event, Latency};
 /// The state of a waiter that is not signalled yet. Each lock defines its other states.
 pub const WAITING: u32 = 0;
 
+/// With less time to its deadline a waiter sleeps at once: a spin would end late.
+const FAR_NS: u64 = 1_000_000;
+
 /// Length of a cancellable sleep on a word, where the platform cannot wait for two.
 const POLL_NS: u64 = 1_000_000;
 
@@ -49,6 +57,11 @@ const POLLS: u32 = 1000;
 
 const FREE: u8 = 0;
 const HELD: u8 = 1;
+
+/// In the count of kicks: its waiter sleeps, or is about to.
+pub const ASLEEP: u32 = 1;
+/// One kick more, in the count of a node that any lock may kick.
+pub const KICK: u32 = 2;
 
 /// A list of waiters and its wait lock, a byte. 6 bytes.
 #[derive(Debug)]
@@ -185,20 +198,44 @@ pub fn count_wake<P: Platform>(node: &Node<P>) {
 
 /// Wakes a [signalled](signal) waiter.
 pub fn kick<P: Platform>(id: NodeId) {
-    let node = id.node::<P>();
+    kick_node::<P>(id.node());
+}
+
+/// Wakes the waiter of a node, or keeps it from sleeping.
+pub fn kick_node<P: Platform>(node: &Node<P>) {
+    if announce_kick::<P>(node) {
+        stat::count::<P>(Event::PvKickUnlock);
+        stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&node.kicks, Kick::One));
+    }
+}
+
+/// Raises the count of kicks. Returns whether the waiter sleeps; else it finds the count changed
+/// before it does.
+fn announce_kick<P: Platform>(node: &Node<P>) -> bool {
     // WK: release, pairs with WC.
-    node.kicks.fetch_add(1, Release);
-    stat::count::<P>(Event::PvKickUnlock);
-    stat::timed::<P, ()>(Latency::PvLatencyKick, || P::kick(&node.kicks, Kick::One));
+    node.kicks.fetch_add(KICK, Release) & ASLEEP != 0
+}
+
+/// Halts until the node has been kicked more often than `kicks` times; may return spuriously.
+pub fn halt<P: Platform>(node: &Node<P>, kicks: u32, until: Option<Deadline>) {
+    let asleep = kicks | ASLEEP;
+    // A kick before this makes it fail, and one after it wakes the caller. Relaxed: it publishes
+    // nothing else.
+    let sleeps = node.kicks.compare_exchange(kicks, asleep, Relaxed, Relaxed);
+    if sleeps.is_ok() {
+        stat::timed::<P, _>(Latency::TimeBlocked, || {
+            P::halt(&node.kicks, asleep, until, WakeClass::Waiter)
+        });
+        node.kicks.fetch_and(!ASLEEP, Relaxed);
+    }
 }
 
 /// Moves a [signalled](signal) waiter to the sleepers of `word`, or wakes it where the platform
 /// cannot do that. The waiter must still be waiting: later its node may be in use elsewhere.
 pub fn requeue<P: FutexPlatform>(id: NodeId, word: &P::U32) {
     let node = id.node::<P>();
-    // WK: release, pairs with WC. A waiter that is about to halt does not.
-    node.kicks.fetch_add(1, Release);
-    if !P::requeue(&node.kicks, word) {
+    // A waiter that is about to halt does not.
+    if announce_kick::<P>(node) && !P::requeue(&node.kicks, word) {
         P::kick(&node.kicks, Kick::One);
     }
 }
@@ -226,6 +263,14 @@ impl<P: Platform> Limit<'_, P> {
     /// Whether there is no limit.
     pub fn is_for_ever(&self) -> bool {
         self.deadline.is_none() && self.cancel.is_none()
+    }
+
+    /// Whether the deadline is far enough away for a spin before a sleep.
+    fn is_far(&self) -> bool {
+        self.deadline.is_none_or(|deadline| {
+            let soon = P::now().plus_nanos(FAR_NS);
+            Deadline::earlier::<P>(Some(deadline), soon) == soon
+        })
     }
 
     /// Returns the earlier one of `end` and the deadline.
@@ -273,24 +318,24 @@ impl<P: FutexPlatform> Limit<'_, P> {
 
     #[cold]
     fn halt_cancellable(&self, token: &CancelToken<P>, word: &P::U32, expected: u32) -> bool {
-        let Some(waiter) = Waiter::<P>::new() else {
+        let Some(waiter) = Waiter::<P>::new(word) else {
             backoff_sleep::<P>();
             return true;
         };
         let node = waiter.node();
         let _watched = token.watch(node);
         // WC: acquire, pairs with WK.
-        let kicks = node.kicks.load(Acquire);
-        if token.is_cancelled()
-            || P::halt_either((word, expected), (&node.kicks, kicks), self.deadline)
-        {
-            return true;
+        let kicks = node.kicks.fetch_or(ASLEEP, Acquire) | ASLEEP;
+        let halted = token.is_cancelled()
+            || P::halt_either((word, expected), (&node.kicks, kicks), self.deadline);
+        if !halted {
+            let soon = P::now().plus_nanos(POLL_NS);
+            if node.kicks.load(Relaxed) == kicks {
+                let until = self.earlier(soon).into();
+                P::halt(word, expected, Some(until), WakeClass::Waiter);
+            }
         }
-        let soon = P::now().plus_nanos(POLL_NS);
-        if node.kicks.load(Relaxed) == kicks {
-            let until = self.earlier(soon).into();
-            P::halt(word, expected, Some(until), WakeClass::Waiter);
-        }
+        node.kicks.fetch_and(!ASLEEP, Relaxed);
         true
     }
 }
@@ -299,12 +344,25 @@ impl<P: FutexPlatform> Limit<'_, P> {
 #[derive(Debug)]
 pub struct Waiter<P: Platform> {
     guard: NodeGuard<P>,
+    /// The address of what it waits for: the platform learns for each whether spins are worth it.
+    object: usize,
+    is_new: bool,
 }
 
 impl<P: Platform> Waiter<P> {
-    /// Acquires a node of the calling thread. `None` where it has none left.
-    pub fn new() -> Option<Self> {
-        NodeGuard::new().map(|guard| Waiter { guard })
+    /// Acquires a node of the calling thread, to wait for `object`. `None` where it has none left.
+    pub fn new<T>(object: &T) -> Option<Self> {
+        let object = core::ptr::from_ref(object).addr();
+        NodeGuard::new().map(|guard| Waiter {
+            guard,
+            object,
+            is_new: false,
+        })
+    }
+
+    /// The same, where it says whether nobody has waited for the object before.
+    pub fn of_new(self, is_new: bool) -> Self {
+        Waiter { is_new, ..self }
     }
 
     pub fn id(&self) -> NodeId {
@@ -340,15 +398,17 @@ impl<P: Platform> Waiter<P> {
             if limit.is_reached() {
                 return false;
             }
-            Self::halt(node, kicks, limit);
+            self.halt(kicks, limit);
         }
     }
 
     #[inline(always)]
-    fn halt(node: &Node<P>, kicks: u32, limit: &Limit<'_, P>) {
-        stat::timed::<P, ()>(Latency::TimeBlocked, || {
-            P::halt(&node.kicks, kicks, limit.deadline, WakeClass::Waiter);
-        });
+    fn halt(&self, kicks: u32, limit: &Limit<'_, P>) {
+        let spins =
+            limit.is_far() && P::spin_first(self.object, self.is_new, &self.node().kicks, kicks);
+        if !spins {
+            halt(self.node(), kicks, limit.deadline);
+        }
     }
 
     /// Sleeps until signalled, and returns the state, or until `limit` is reached. The waiter may
@@ -368,7 +428,7 @@ impl<P: Platform> Waiter<P> {
             if limit.is_reached() {
                 break None;
             }
-            Self::halt(node, kicks, limit);
+            self.halt(kicks, limit);
         };
         drop(token);
         if stat::is_on() && signalled.is_some() {

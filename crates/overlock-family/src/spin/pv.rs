@@ -122,10 +122,10 @@ use super::{hybrid, pv_queued};
 use crate::tables::FamilyPlatform;
 use overlock_core::facts::{self, Bound, Facts, Slow, Waiting};
 use overlock_core::node::{Node, NodeId, take_without_node};
-use overlock_core::platform::{Atomic, ByteLanes, Lanes, Platform, Spin, WakeClass};
+use overlock_core::platform::{Atomic, ByteLanes, Lanes, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawFork, RawLock};
-use overlock_core::sleep::wait_list::{count_wake, kick, stamp};
-use overlock_core::stat::{self, Event, Latency};
+use overlock_core::sleep::wait_list::{self, count_wake, kick, stamp};
+use overlock_core::stat::{self, Event};
 
 /// The part that the rows of these locks share.
 pub(super) const FACTS: Facts = Facts {
@@ -460,9 +460,7 @@ fn awake_as_head(state: u32) -> bool {
 
 /// Sleeps until the node has been kicked more often than `kicks` times; may return spuriously.
 fn halt<P: Platform>(node: &Node<P>, kicks: u32) {
-    stat::timed::<P, _>(Latency::TimeBlocked, || {
-        P::halt(&node.kicks, kicks, None, WakeClass::Waiter)
-    });
+    wait_list::halt::<P>(node, kicks, None);
     if stat::is_on() && node.kicks.load(Relaxed) != kicks {
         count_wake(node);
     }

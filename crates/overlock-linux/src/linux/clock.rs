@@ -31,15 +31,16 @@ pub(super) fn wall() -> u64 {
 /// so half of their value is returned.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-pub(super) fn ticks() -> u64 {
+pub fn ticks() -> u64 {
     // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it unless they
     // ask to be killed for that (PR_SET_TSC).
     unsafe { core::arch::x86_64::_rdtsc() >> 1 }
 }
 
+/// As above: the clock's nanoseconds.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
-pub(super) fn ticks() -> u64 {
+pub fn ticks() -> u64 {
     now().as_nanos()
 }
 

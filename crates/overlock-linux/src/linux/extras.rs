@@ -34,8 +34,10 @@ impl Gate {
         // before.
         let granted = self.0.fetch_add(1, Acquire) & ALONE == 0;
         let answer = granted.then(call);
-        // Release: pairs with the poll in `end`.
-        self.0.fetch_sub(1, Release);
+        // A handler may have forked meanwhile, and forgotten the caller. Release: pairs with the
+        // poll in `end`.
+        let left = |word| (word & !ALONE != 0).then(|| word - 1);
+        let _ = self.0.fetch_update(Release, Relaxed, left);
         answer
     }
 

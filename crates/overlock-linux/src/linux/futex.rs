@@ -12,7 +12,7 @@ use overlock_core::Deadline;
 use overlock_core::platform::{Kick, WakeClass};
 use rustix::thread::{MembarrierCommand, membarrier as command};
 
-use super::{Linux, extras};
+use super::{Linux, extras, spin};
 
 pub(super) const REGISTER_RESTART: MembarrierCommand =
     MembarrierCommand::RegisterPrivateExpeditedRseq;
@@ -77,6 +77,7 @@ pub(super) fn wait(
         until = Some(Deadline::earlier::<Linux>(until, soon).into());
     }
     let until = until.map(timespec);
+    let since = super::clock::ticks();
     let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     if let Some((_, libc::CLOCK_REALTIME)) = until {
         operation |= libc::FUTEX_CLOCK_REALTIME;
@@ -93,7 +94,11 @@ pub(super) fn wait(
             mask(class),
         )
     };
-    answer == 0
+    let woken = answer == 0;
+    if woken {
+        spin::woken(word.as_ptr().addr(), since);
+    }
+    woken
 }
 
 /// Wakes the sleepers of the word at this address, which may be gone.
@@ -104,6 +109,7 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
         Kick::All => (i32::MAX as u32, WakeClass::Waiter),
         Kick::Target => (i32::MAX as u32, WakeClass::Target),
     };
+    spin::wakes(word.addr());
     // SAFETY: the kernel finds sleepers by the address, and does not touch the word. (Not
     // `word.addr()`: Miri finds them by the pointer's target.)
     unsafe {
@@ -119,10 +125,10 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
     };
 }
 
-/// Moves a sleeper of `from` to `to`. False if the system refuses, and while sleeps without an end
-/// are not to be relied on.
+/// Moves a sleeper of `from` to `to`. False if the system refuses, as Miri does, and while sleeps
+/// without an end are not to be relied on.
 pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
-    if wake_ups_are_doubted() {
+    if cfg!(miri) || wake_ups_are_doubted() {
         return false;
     }
     let operation = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;

@@ -3,7 +3,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use super::{Linux, barrier, extras, futex, quota, release, rseq, slot, time_slice};
+use super::{Linux, barrier, extras, futex, quota, release, rseq, slot, spin, time_slice};
 
 /// Runs before `main`, in the first thread.
 #[used]
@@ -19,6 +19,7 @@ pub(super) static LOADED: extern "C" fn() = {
         release::register();
         barrier::register();
         quota::scan();
+        spin::start(variable(c"OVERLOCK_SPIN"));
     }
     load
 };
@@ -85,12 +86,14 @@ impl Linux {
         barrier::give_up();
         time_slice::give_up();
         futex::give_up();
+        spin::give_up();
         extras::end();
     }
 
     /// Determines anew the number of CPUs for this process, after its affinity or quota has
     /// changed. With one CPU the reader-writer semaphore does not spin. It opens files, so no lock
-    /// call does this. It does nothing after [`use_futex_alone`](Self::use_futex_alone).
+    /// call does this. (A thread that is about to spin reads two others.) It does nothing after
+    /// [`use_futex_alone`](Self::use_futex_alone).
     pub fn refresh_parallelism() {
         extras::ask(quota::scan);
     }

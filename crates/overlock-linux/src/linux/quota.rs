@@ -48,7 +48,7 @@ fn parallelism() -> u32 {
 }
 
 /// Source of files: the kernel, or a test.
-trait Files {
+pub(super) trait Files {
     type File;
     fn exists(&self, path: &str) -> bool;
     fn open(&self, path: &str) -> Option<Self::File>;
@@ -56,10 +56,10 @@ trait Files {
     fn read(&self, file: &mut Self::File, buffer: &mut [u8]) -> usize;
 }
 
-struct Kernel;
+pub(super) struct Kernel;
 
 /// Closed by a system call: the C library's `close` is a cancellation point.
-struct Open(ManuallyDrop<OwnedFd>);
+pub(super) struct Open(ManuallyDrop<OwnedFd>);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -126,7 +126,7 @@ impl Text {
 }
 
 /// Calls `each` with each line of the file until it finds something; skips lines that are too long.
-fn find_line<F: Files, T>(
+pub(super) fn find_line<F: Files, T>(
     files: &F,
     path: &str,
     mut each: impl FnMut(&str) -> Option<T>,

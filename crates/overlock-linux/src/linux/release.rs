@@ -13,7 +13,7 @@
 //! is a compare-exchange, and nobody restarts anything.
 
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicIsize, AtomicU64};
+use core::sync::atomic::{AtomicIsize, AtomicU32, AtomicU64};
 
 #[cfg(all(
     target_arch = "x86_64",
@@ -151,8 +151,30 @@ pub(super) fn give_up() {
 /// Restarts the sequences under way, if the system can; at the second attempt if a kernel did not
 /// pass the registration on to a child of fork.
 fn restarted() -> bool {
-    futex::membarrier(futex::RESTART)
-        || futex::membarrier(futex::REGISTER_RESTART) && futex::membarrier(futex::RESTART)
+    RESTARTS.begun.fetch_add(1, Relaxed);
+    let restarted = futex::membarrier(futex::RESTART)
+        || futex::membarrier(futex::REGISTER_RESTART) && futex::membarrier(futex::RESTART);
+    RESTARTS.done.fetch_add(1, Relaxed);
+    restarted
+}
+
+/// The restarts of the process.
+struct Restarts {
+    begun: AtomicU32,
+    done: AtomicU32,
+}
+
+static RESTARTS: Restarts = Restarts {
+    begun: AtomicU32::new(0),
+    done: AtomicU32::new(0),
+};
+
+/// How often this process has interrupted the sequences of its own threads, or None if it may be
+/// about to. The call itself orders the numbers before and after the interruption.
+pub(super) fn restarts() -> Option<u32> {
+    let done = RESTARTS.done.load(Relaxed);
+    let begun = RESTARTS.begun.load(Relaxed);
+    (begun == done).then_some(begun)
 }
 
 /// See [`FutexPlatform::restart_releases`](overlock_core::FutexPlatform::restart_releases).

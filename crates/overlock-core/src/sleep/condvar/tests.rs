@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
 mod locks;
-mod polls;
 mod requeue;
+mod spins;
 
 use super::*;
 use crate::links::BACKOFF_SLEEP_NS;
 use crate::raw::ConstLock;
 use crate::sleep::Overlock;
 use crate::toy::stage::{Actor, actor};
-use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, kicks, left};
+use crate::toy::{Point, SLOTS, Toy, as_thread, at, first_spins, halts, kicks, left, restarts};
 use locks::{Loud, WithNode};
 
 struct Scene {
@@ -26,20 +26,9 @@ struct Scene {
 
 type Stage = &'static Scene;
 
-/// A condition variable whose waiters sleep at once.
-fn without_polls() -> Condvar<Toy> {
-    let condvar = Condvar::<Toy>::new();
-    condvar.skip.store(u8::MAX, Relaxed);
-    condvar
-}
-
 fn stage() -> Stage {
-    stage_with(without_polls())
-}
-
-fn stage_with(condvar: Condvar<Toy>) -> Stage {
     Box::leak(Box::new(Scene {
-        condvar,
+        condvar: Condvar::new(),
         lock: Loud::INIT,
         token: CancelToken::new(),
         back: Mutex::default(),
@@ -392,7 +381,7 @@ fn a_thread_without_a_node_wakes_spuriously() {
 /// The lock's own queue node is its token.
 #[test]
 fn it_works_with_a_lock_whose_token_is_a_node() {
-    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
+    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(Condvar::new()));
     let lock: &WithNode = Box::leak(Box::new(WithNode::INIT));
     let order = Arc::new(Mutex::new(Vec::new()));
     let parts = [1, 2, 3].map(|number| {
@@ -416,7 +405,7 @@ fn it_works_with_a_lock_whose_token_is_a_node() {
 /// Fails where a waiter is counted by another lock than its own.
 #[test]
 fn waiters_notified_together_may_have_different_locks() {
-    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(without_polls()));
+    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(Condvar::new()));
     let locks: &'static [Overlock<Toy>; 2] =
         Box::leak(Box::new([Overlock::new(), Overlock::new()]));
     let other = Box::leak(Box::new(Loud::INIT));

@@ -298,12 +298,19 @@ fn an_unlock_wakes_an_adopted_thread() {
     );
 }
 
+/// The node of a thread that says that it sleeps.
+fn asleep(number: usize) -> NodeId {
+    let id = NodeId::new(number, 0);
+    id.node::<Toy>().kicks.fetch_or(wait_list::ASLEEP, Relaxed);
+    id
+}
+
 /// The check at the end of `adopt`.
 #[test]
 fn an_adopter_kicks_after_an_unlock_that_came_before_the_requeue() {
     let lock = held();
     let before = kicks();
-    assert!(lock.adopt(NodeId::new(1, 0), move || unlock(lock)));
+    assert!(lock.adopt(asleep(1), move || unlock(lock)));
     // The unlock's, for nobody; the requeue's, which does without on this platform; the adopter's.
     assert_eq!(kicks(), before + 3);
 }
@@ -314,10 +321,10 @@ fn an_adopter_kicks_after_an_unlock_that_came_before_the_requeue() {
 fn an_adopter_kicks_after_a_fair_unlock_that_came_before_the_requeue() {
     let lock = held();
     let before = kicks();
-    let adopted = lock.adopt(NodeId::new(1, 0), move || {
+    let adopted = lock.adopt(asleep(1), move || {
         unlock_fair(lock);
         assert!(has(lock, LOCKED | PICKUP));
-        assert!(lock.adopt(NodeId::new(2, 0), || ()));
+        assert!(lock.adopt(asleep(2), || ()));
     });
     assert!(adopted && has(lock, LOCKED | PICKUP | WAKE));
     // The unlock's, for nobody; two requeues', which do without on this platform; two adopters'.

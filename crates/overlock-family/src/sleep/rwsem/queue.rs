@@ -72,7 +72,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     /// Acquires for reading by way of the list.
     pub(super) fn sleep_read(&self, limit: &Limit<'_, P>) -> bool {
-        let Some(waiter) = Waiter::new() else {
+        let Some(waiter) = Waiter::new(self) else {
             return limit.wait_without_node(|| self.take_read().is_ok());
         };
         let list = self.waiters.lock();
@@ -114,7 +114,7 @@ impl<P: Platform, Y: Policy> RwSem<P, Y> {
 
     /// Acquires for writing by way of the list.
     pub(super) fn sleep_write(&self, limit: &Limit<'_, P>) -> bool {
-        let Some(waiter) = Waiter::new() else {
+        let Some(waiter) = Waiter::new(self) else {
             return limit.wait_without_node(|| self.take_write());
         };
         let mut list = self.waiters.lock();

@@ -38,6 +38,7 @@ use crate::tables::FamilyPlatform;
 use line::CELLS;
 use overlock_core::node::{NodeGuard, NodeId};
 use overlock_core::platform::{Atomic, Kick, Platform, WakeClass};
+use overlock_core::sleep::wait_list::KICK;
 
 /// An entry of the table; its waiter removes it by dropping this.
 #[derive(Debug)]
@@ -103,7 +104,7 @@ pub(crate) fn kick<P: FamilyPlatform>(lock: usize, ticket: u32) -> bool {
         if node.lock.load(Relaxed) == lock && node.info.load(Relaxed) == ticket {
             // The node may have left this wait by now and serve another one, of any lock: then that
             // one's halt ends too early, which every halt may.
-            node.kicks.fetch_add(1, Relaxed);
+            node.kicks.fetch_add(KICK, Relaxed);
             P::kick(&node.kicks, Kick::One);
             found = true;
         }
@@ -142,7 +143,7 @@ mod tests {
         for (woken, (&(lock, ticket), guard)) in keys.iter().zip(&guards).enumerate() {
             assert_eq!(kicked(guard), 0);
             assert!(kick::<Toy>(lock, ticket));
-            assert_eq!(kicked(guard), 1);
+            assert_eq!(kicked(guard), KICK);
             assert_eq!(kicks(), woken + 1);
         }
         // W4: a kick before the halt makes the halt return.
@@ -162,7 +163,7 @@ mod tests {
         let _left_by_fork = enter(0x1000, 6, &stale).unwrap();
         let _entry = enter(0x1000, 6, &sleeper).unwrap();
         assert!(kick::<Toy>(0x1000, 6));
-        assert_eq!((kicked(&sleeper), kicks()), (1, 2));
+        assert_eq!((kicked(&sleeper), kicks()), (KICK, 2));
     }
 
     #[test]

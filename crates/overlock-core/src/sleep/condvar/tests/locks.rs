@@ -21,7 +21,12 @@ unsafe impl RawLock for Loud {
 
     fn lock(&self) {
         while self.try_lock().is_none() {
-            let _ = Toy::wait_until(&self.0, Relaxed, Spin::Forever, |owned: u32| owned == 0);
+            let _ = Toy::wait_until(
+                &self.0,
+                Relaxed,
+                crate::platform::Spin::Forever,
+                |owned: u32| owned == 0,
+            );
         }
     }
     fn try_lock(&self) -> Option<()> {

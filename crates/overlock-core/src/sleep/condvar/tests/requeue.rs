@@ -10,14 +10,16 @@ pub(super) struct Adopting {
 
 impl Adopting {
     pub(super) fn new() -> &'static Self {
-        Self::with(without_polls())
-    }
-
-    pub(super) fn with(condvar: Condvar<Toy>) -> &'static Self {
         Box::leak(Box::new(Adopting {
-            condvar,
+            condvar: Condvar::new(),
             lock: Overlock::new(),
         }))
+    }
+
+    /// Locks, and unlocks look for sleepers.
+    fn lock_after_sleepers(&self) {
+        self.lock.lock();
+        self.lock.pretend_sleepers();
     }
 
     pub(super) fn unlock(&self) {
@@ -100,7 +102,7 @@ fn an_unlock_wakes_a_waiter_that_was_notified_while_the_lock_was_held() {
     for all in [false, true] {
         let scene = Adopting::new();
         let waiter = scene.sleeper(1);
-        scene.lock.lock();
+        scene.lock_after_sleepers();
         let before = kicks();
         match all {
             true => assert_eq!(scene.condvar.notify_all(), 1),
@@ -115,12 +117,27 @@ fn an_unlock_wakes_a_waiter_that_was_notified_while_the_lock_was_held() {
     }
 }
 
+/// `adopts_at_once` in `wake`: a requeue would restart releases for one thread, which is no herd.
+#[test]
+fn a_lone_waiter_is_woken_while_an_uncontended_lock_is_held() {
+    let scene = Adopting::new();
+    let waiter = scene.sleeper(1);
+    scene.lock.lock();
+    let before = restarts();
+    assert!(scene.condvar.notify_one());
+    assert!(waiter.is_kicked() && !scene.lock.is_contended());
+    assert_eq!(restarts(), before);
+    scene.unlock();
+    waiter.end();
+    assert!(!scene.lock.is_locked());
+}
+
 /// `lock_adopted` in `wait_limited`: with `lock` the sleeper that was counted would stay counted.
 #[test]
 fn an_adopted_waiter_that_wakes_spuriously_stays_counted() {
     let scene = Adopting::new();
     let waiter = scene.sleeper(1);
-    scene.lock.lock();
+    scene.lock_after_sleepers();
     assert!(scene.condvar.notify_one());
     waiter.startle();
     waiter.sleep();
@@ -153,7 +170,7 @@ fn a_waiter_does_not_return_before_its_requeue_is_done() {
     for unlocked in [false, true] {
         let scene = Adopting::new();
         let waiter = scene.sleeper(1);
-        scene.lock.lock();
+        scene.lock_after_sleepers();
         let notifier = scene.notifier(2);
         notifier.to(Point::Kick);
         if unlocked {
@@ -171,7 +188,7 @@ fn a_waiter_does_not_return_before_its_requeue_is_done() {
     }
     let scene = Adopting::new();
     let waiter = scene.sleeper(1);
-    scene.lock.lock();
+    scene.lock_after_sleepers();
     let notifier = scene.notifier(2);
     notifier.to(Point::Kick);
     waiter.startle();

@@ -33,7 +33,7 @@ fn the_unlock_ends_with_its_exchange_where_a_waiter_has_left() {
 fn the_unlock_ends_with_its_wait_lock() {
     let lock: &'static WwMutex<Watch> = Box::leak(Box::new(WwMutex::INIT));
     let held = lock.hold();
-    let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
+    let waiter = as_thread(1, || Waiter::<Watch>::new(&()).unwrap());
     waiter.prepare();
     waiter.node().lock.store(0, Relaxed);
     waiter.node().info.store(0, Relaxed);

@@ -7,6 +7,7 @@ use crate::sleep::mutex::word::{self, WAITERS};
 use core::sync::atomic::Ordering::Relaxed;
 use overlock_core::platform::{Atomic, Platform};
 use overlock_core::raw::{RawFairLock, RawLock, RawTimedLock};
+use overlock_core::sleep::wait_list::ASLEEP;
 use overlock_core::sleep::wait_list::{WAITING, Waiter};
 use overlock_core::toy::watch::{Access, Watch, after, before, freed, left, touches, watch};
 use overlock_core::toy::{Point, as_thread, at, halts, kicks};
@@ -129,7 +130,7 @@ fn a_sleeper_woken_at_its_deadline_takes_the_free_mutex() {
 #[test]
 fn an_unlock_serves_a_handoff_request_that_comes_during_it() {
     let lock = held();
-    let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
+    let waiter = as_thread(1, || Waiter::<Watch>::new(&()).unwrap());
     lock.join(&waiter);
     before(Access::Exchange, move || {
         // That was the wait lock; the next one is the release.
@@ -155,8 +156,9 @@ fn nothing_touches_the_mutex_after_the_fast_unlock() {
 /// kick touches the node only.
 fn the_wait_lock_is_the_last_access(release: fn(Lock)) {
     let lock = held();
-    let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
+    let waiter = as_thread(1, || Waiter::<Watch>::new(&()).unwrap());
     lock.join(&waiter);
+    waiter.node().kicks.fetch_or(ASLEEP, Relaxed);
     before(Access::Store, move || {
         let word = lock.owner.load(Relaxed);
         let released = word == WAITERS || word == word::handed_to(id(1));
@@ -187,7 +189,7 @@ fn the_last_access_of_a_handoff_is_to_the_wait_lock() {
 #[test]
 fn an_unlock_that_finds_the_list_empty_releases_last() {
     let lock = held();
-    let waiter = as_thread(1, || Waiter::<Watch>::new().unwrap());
+    let waiter = as_thread(1, || Waiter::<Watch>::new(&()).unwrap());
     lock.join(&waiter);
     before(Access::Exchange, move || {
         assert!(!as_thread(1, || lock.give_up(id(1))));

@@ -1,6 +1,7 @@
 //! The counters belong to the whole process, and other tests count too. So this test runs in a
 //! process of its own.
 
+use overlock_core::stat::Latency;
 use std::env::current_exe;
 use std::process::Command;
 
