@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `OVERLOCK_MUTEX` | the lock behind `pthread_mutex_t`: `overlock` (default), `glibc` |
 //! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `glibc` |
+//! | `OVERLOCK_SPIN` | spins before sleeps: `auto` (default), `off`, or the longest in microseconds |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
 //! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: also warn of locks that are held during sleeps of any kind |

@@ -64,14 +64,25 @@ impl Early {
 }
 
 /// Defines functions that call `before` and then the C library's function of the same name:
-/// `name(arguments) -> result: before, the result if the C library lacks it;`
+/// `name(arguments) -> result: before, the result if the C library lacks it;`. After that there may
+/// be an attempt to do without it, `|| attempt`, of type `Option<result>`.
 macro_rules! interpose {
-    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $before:path, $missing:expr;)*) => {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty: $before:path, $missing:expr $(, $object:expr, || $attempt:expr)?;)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             #[cfg_attr(not(test), unsafe(no_mangle))]
             pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
                 $before();
+                $(
+                    // The attempt is no cancellation point.
+                    crate::cancel::act();
+                    let object: Option<usize> = $object;
+                    let waits = object.and_then(|_| crate::stat::Event::begin());
+                    if let Some(result) = $attempt {
+                        crate::events::over(waits, object, result);
+                        return result;
+                    }
+                )?
                 let function = functions::$name.get();
                 if function.is_null() {
                     return $missing;
@@ -80,7 +91,12 @@ macro_rules! interpose {
                 // SAFETY: glibc's function of this name has this type.
                 let function = unsafe { core::mem::transmute::<*mut core::ffi::c_void, Function>(function) };
                 // SAFETY: the caller's promise. No value here needs to be dropped.
-                unsafe { function($($arg),*) }
+                let result = unsafe { function($($arg),*) };
+                $(
+                    let _: Option<usize> = $object;
+                    crate::events::over(waits, object, result);
+                )?
+                result
             }
         )*
 

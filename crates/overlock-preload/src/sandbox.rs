@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use overlock::Linux;
 use overlock_linux::__private::system_call;
 
-use crate::{real, stat};
+use crate::{real, stat, waits};
 
 /// The next definitions of these names; null until the library is loaded. They are not looked up
 /// before: a lookup may allocate, and allocators make system calls.
@@ -74,14 +74,18 @@ pub unsafe extern "C" fn syscall() {
         "je {slow}",
         "cmp edi, {prctl}",
         "je {slow}",
+        "cmp edi, {futex}",
+        "je {wait}",
         "mov r11, [rip + {next}]",
         "test r11, r11",
         "jz {slow}",
         "jmp r11",
         seccomp = const libc::SYS_seccomp,
         prctl = const libc::SYS_prctl,
+        futex = const libc::SYS_futex,
         next = sym SYSCALL,
         slow = sym syscall_slowly,
+        wait = sym waits::futex,
     );
     #[cfg(target_arch = "aarch64")]
     core::arch::naked_asm!(
@@ -89,20 +93,25 @@ pub unsafe extern "C" fn syscall() {
         "b.eq 1f",
         "cmp w0, {prctl}",
         "b.eq 1f",
+        "cmp w0, {futex}",
+        "b.eq 2f",
         "adrp x16, {next}",
         "ldr x16, [x16, :lo12:{next}]",
         "cbz x16, 1f",
         "br x16",
         "1: b {slow}",
+        "2: b {wait}",
         seccomp = const libc::SYS_seccomp,
         prctl = const libc::SYS_prctl,
+        futex = const libc::SYS_futex,
         next = sym SYSCALL,
         slow = sym syscall_slowly,
+        wait = sym waits::futex,
     );
 }
 
 /// Converts the kernel's result to that of the C library's functions: -1 and errno for an error.
-fn result(status: isize) -> c_long {
+pub(crate) fn result(status: isize) -> c_long {
     if !(-4095..0).contains(&status) {
         return status as c_long;
     }
@@ -130,7 +139,7 @@ unsafe extern "C" fn prctl_slowly(option: c_int, a: usize, b: usize, c: usize, d
 }
 
 /// The arguments are where a function with any number of them would have them.
-unsafe extern "C" fn syscall_slowly(
+pub(crate) unsafe extern "C-unwind" fn syscall_slowly(
     number: c_long,
     a: usize,
     b: usize,
@@ -148,7 +157,7 @@ unsafe extern "C" fn syscall_slowly(
         // SAFETY: the caller's promise.
         return result(unsafe { system_call!(number, a, b, c, d, e, f) });
     }
-    type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
+    type Syscall = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
     // SAFETY: glibc's function of this name has this type.
     let next: Syscall = unsafe { transmute(next) };
     // SAFETY: the caller's promise.

@@ -28,13 +28,14 @@ mod table;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use overlock_linux::__private::spin::Account;
 use overlock_shared::{Entry, MANY, ObjectKind, Place, SAMPLE, SPARSE, place};
 
 use crate::config;
 use crate::site::Site;
 pub(crate) use objects::initialised;
 use objects::initialiser;
-pub(crate) use table::{after_fork, make_table, start, use_no_files};
+pub(crate) use table::{after_fork, keeping_errno, make_table, start, use_no_files};
 
 /// Whether the process has taken a lock that is counted.
 static USED: AtomicBool = AtomicBool::new(false);
@@ -159,8 +160,11 @@ pub(crate) struct Event {
 impl Event {
     /// Begins it. Returns `None` without statistics.
     pub(crate) fn begin() -> Option<Self> {
-        let began = || Event {
-            began_ns: clock::now(),
+        let began = || {
+            Account::take();
+            Event {
+                began_ns: clock::now(),
+            }
         };
         config::get().stat.then(began)
     }
@@ -177,6 +181,7 @@ impl Event {
         if let Some((_, _, entry)) = entry(at) {
             entry.gave_up.fetch_add(gave_up.into(), Relaxed);
             record_wait(entry, ns);
+            record_spins(entry);
         }
     }
 }
@@ -252,6 +257,24 @@ fn record_wait(entry: &Entry, ns: u64) {
     entry.contentions.fetch_add(1, Relaxed);
     entry.wait_ns.fetch_add(ns, Relaxed);
     raise(&entry.wait_max_ns, ns);
+}
+
+/// Records what the thread's spins and wake-ups since the wait's beginning have come to.
+fn record_spins(entry: &Entry) {
+    let account = Account::take();
+    let sums = [
+        (&entry.spins, account.spins),
+        (&entry.spins_in_time, account.in_time),
+        (&entry.spin_ns, account.spun),
+        (&entry.saved_ns, account.saved),
+        (&entry.wakes, account.wakes),
+        (&entry.wake_ns, account.latency),
+    ];
+    for (sum, more) in sums {
+        if more != 0 {
+            sum.fetch_add(more, Relaxed);
+        }
+    }
 }
 
 /// Records a wait that has ended with the lock.

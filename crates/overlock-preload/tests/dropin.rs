@@ -95,6 +95,14 @@ fn children_of_threaded_processes_find_their_locks_usable() {
     same_with("fork.c", &[], ALL);
 }
 
+/// Fails where a signal, a time-out, a wrong address or a cancellation is lost in a spin.
+#[test]
+fn waits_begin_and_end_as_in_the_kernel() {
+    const ALWAYS: &[(&str, &str)] = &[("OVERLOCK_SPIN", "50")];
+    const OFF: &[(&str, &str)] = &[("OVERLOCK_SPIN", "off")];
+    same_with("waits.c", &[], &[DEFAULT, GLIBCS, COUNTED, ALWAYS, OFF]);
+}
+
 #[test]
 fn no_update_is_lost_under_contention() {
     same_with("stress.c", &[], ALL);

@@ -24,7 +24,7 @@ pub use text::Path;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// The version of the layout, which any change of the types below increments.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The number of entries: call sites of all locks.
 pub const ENTRIES: usize = 8192;
@@ -69,11 +69,15 @@ pub enum ObjectKind {
     Sem = 6,
     /// A `pthread_barrier_t`.
     Barrier = 7,
+    /// A word that threads wait for by the function `syscall`.
+    Futex = 8,
+    /// An epoll object, or the files of a poll or a select.
+    Poll = 9,
 }
 
 impl ObjectKind {
     /// All kinds.
-    pub const ALL: [ObjectKind; 7] = [
+    pub const ALL: [ObjectKind; 9] = [
         ObjectKind::Mutex,
         ObjectKind::Read,
         ObjectKind::Write,
@@ -81,6 +85,8 @@ impl ObjectKind {
         ObjectKind::Cond,
         ObjectKind::Sem,
         ObjectKind::Barrier,
+        ObjectKind::Futex,
+        ObjectKind::Poll,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -92,6 +98,8 @@ impl ObjectKind {
             ObjectKind::Cond => "cond",
             ObjectKind::Sem => "sem",
             ObjectKind::Barrier => "barrier",
+            ObjectKind::Futex => "futex",
+            ObjectKind::Poll => "poll",
         }
     }
 
@@ -100,7 +108,11 @@ impl ObjectKind {
     pub const fn is_event(self) -> bool {
         matches!(
             self,
-            ObjectKind::Cond | ObjectKind::Sem | ObjectKind::Barrier
+            ObjectKind::Cond
+                | ObjectKind::Sem
+                | ObjectKind::Barrier
+                | ObjectKind::Futex
+                | ObjectKind::Poll
         )
     }
 
@@ -209,6 +221,18 @@ pub struct Entry {
     pub hold_ns: AtomicU64,
     /// The longest hold time that was sampled, in nanoseconds.
     pub hold_max_ns: AtomicU64,
+    /// Spins before sleeps.
+    pub spins: AtomicU64,
+    /// Those within which the event came.
+    pub spins_in_time: AtomicU64,
+    /// The sum of their times, in nanoseconds.
+    pub spin_ns: AtomicU64,
+    /// The wake-ups that those in time have saved, in nanoseconds.
+    pub saved_ns: AtomicU64,
+    /// Sleeps of which the latency of the wake-up is known.
+    pub wakes: AtomicU64,
+    /// The sum of those latencies, in nanoseconds.
+    pub wake_ns: AtomicU64,
 }
 
 /// Waits of one entry that one call site's acquisitions caused.

@@ -49,7 +49,7 @@ pub fn read_if_unknown(table: &Table, site: Site) {
         })
     };
     let rested = || clock::now().saturating_sub(LAST_NS.load(Relaxed)) > REST_NS;
-    if !known() && rested() {
+    if site != 0 && !known() && rested() {
         read(table);
     }
 }

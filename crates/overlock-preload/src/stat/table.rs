@@ -82,7 +82,7 @@ pub(super) fn show(ready: &AtomicU32) {
 }
 
 /// Calls a function that may change errno, and restores errno: lock functions do not change it.
-pub(super) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
+pub(crate) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
     // SAFETY: it has no preconditions.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the thread's own.

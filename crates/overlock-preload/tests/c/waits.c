@@ -1,0 +1,294 @@
+/* Waits that a thread may spin before: they begin and end as without us. A partner first answers at
+ * once, so that spins become worth it; then the waits that nobody answers are interrupted. */
+#include "check.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+enum { ROUNDS = 2000, SIGNALS = 300 };
+
+enum way { FUTEX, SEMAPHORE, EPOLL, EPOLL_MASKED, POLL, POLL_MASKED, SELECT, SELECT_MASKED, INPUT, WAYS };
+
+static atomic_uint word;
+static sem_t semaphore;
+static int to_partner[2], to_me[2], epoll;
+static atomic_int handled;
+static int all_missed;
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
+}
+
+static long futex(void *at, int operation, unsigned value, struct timespec *time)
+{
+    return syscall(SYS_futex, at, operation, value, time, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+/* One wait without an end. Returns what the function does. */
+static long wait_by(enum way way)
+{
+    struct epoll_event event;
+    struct pollfd file = {to_me[0], POLLIN, 0};
+    fd_set set;
+    sigset_t none;
+    char byte;
+    sigemptyset(&none);
+    FD_ZERO(&set);
+    FD_SET(to_me[0], &set);
+    switch (way) {
+    case FUTEX: return futex(&word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL);
+    case SEMAPHORE: return sem_wait(&semaphore);
+    case EPOLL: return epoll_wait(epoll, &event, 1, -1);
+    case EPOLL_MASKED: return epoll_pwait(epoll, &event, 1, -1, &none);
+    case POLL: return poll(&file, 1, -1);
+    case POLL_MASKED: return ppoll(&file, 1, NULL, &none);
+    case SELECT: return select(to_me[0] + 1, &set, NULL, NULL, NULL);
+    case SELECT_MASKED: return pselect(to_me[0] + 1, &set, NULL, NULL, NULL, &none);
+    default: return read(to_me[0], &byte, 1);
+    }
+}
+
+static int is_masked(enum way way)
+{
+    return way == EPOLL_MASKED || way == POLL_MASKED || way == SELECT_MASKED;
+}
+
+static void *answers(void *way)
+{
+    char byte;
+    while (read(to_partner[0], &byte, 1) == 1 && byte != 'q') {
+        if ((long)way == FUTEX) {
+            word = 1;
+            futex(&word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL);
+        } else if ((long)way == SEMAPHORE) {
+            sem_post(&semaphore);
+        } else {
+            /* Input that is there at once makes no spin worth it. */
+            for (double end = now_us() + 5; (long)way == INPUT && now_us() < end;)
+                ;
+            CHECK(write(to_me[1], &byte, 1) == 1);
+        }
+    }
+    return NULL;
+}
+
+/* A wait that the partner answers. */
+static void round_trip(enum way way)
+{
+    char byte = 0;
+    word = 0;
+    CHECK(write(to_partner[1], &byte, 1) == 1);
+    long result = wait_by(way);
+    if (way == FUTEX)
+        CHECK(result == 0 || (result == -1 && errno == EAGAIN));
+    else if (way == SEMAPHORE)
+        CHECK(result == 0);
+    else
+        CHECK(result == 1 && (way == INPUT || read(to_me[0], &byte, 1) == 1));
+    while (way == FUTEX && word == 0)
+        sched_yield();
+    word = 0;
+}
+
+static void handle(int signal)
+{
+    (void)signal;
+    ++handled;
+}
+
+/* Interrupts the calling thread's wait after so many microseconds, and each 20 ms from then on: a
+ * signal that comes just before the call is missed, as without us. */
+static void interrupt_after(timer_t timer, long us)
+{
+    struct itimerspec time = {{0, us == 0 ? 0 : 20000000}, {0, us * 1000}};
+    OK(timer_settime(timer, 0, &time, NULL));
+}
+
+static long preemptions(void)
+{
+    struct rusage usage;
+    OK(getrusage(RUSAGE_THREAD, &usage));
+    return usage.ru_nivcsw;
+}
+
+static void check_way(enum way way)
+{
+    static const char *const names[] = {"futex", "semaphore", "epoll", "epoll, masked", "poll",
+                                        "poll, masked", "select", "select, masked", "input"};
+    pthread_t partner;
+    sigset_t set, old;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    OK(pthread_sigmask(SIG_BLOCK, &set, &old));
+    OK(pthread_create(&partner, NULL, answers, (void *)way));
+    if (!is_masked(way))
+        OK(pthread_sigmask(SIG_SETMASK, &old, NULL));
+    for (int i = 0; i < ROUNDS; ++i)
+        round_trip(way);
+
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    OK(timer_create(CLOCK_MONOTONIC, &event, &timer));
+    unsigned random = 1;
+    int missed = 0;
+    for (int i = 0; i < SIGNALS; ++i) {
+        for (int j = 0; j < 4; ++j)
+            round_trip(way);
+        random = random * 1103515245 + 12345;
+        handled = 0;
+        long before = preemptions();
+        interrupt_after(timer, 8 + (random >> 16) % 40);
+        CHECK(wait_by(way) == -1 && errno == EINTR);
+        interrupt_after(timer, 0);
+        CHECK(handled >= 1);
+        missed += handled > 1 && preemptions() == before;
+    }
+    CHECK(write(to_partner[1], "q", 1) == 1);
+    OK(pthread_join(partner, NULL));
+    OK(timer_delete(timer));
+    OK(pthread_sigmask(SIG_SETMASK, &old, NULL));
+    CHECK(missed == 0 || !is_masked(way));
+    all_missed += missed;
+    printf("%s: interrupted\n", names[way]);
+}
+
+static void check_times(void)
+{
+    const struct timespec three = {0, 3000000};
+    struct timespec time = three;
+    struct timeval left = {0, 3000};
+    struct epoll_event event;
+    struct pollfd file = {to_me[0], POLLIN, 0};
+    for (int way = 0; way < 6; ++way) {
+        fd_set set;
+        FD_ZERO(&set);
+        FD_SET(to_me[0], &set);
+        double start = now_us();
+        long result = way == 0   ? epoll_wait(epoll, &event, 1, 3)
+                      : way == 1 ? poll(&file, 1, 3)
+                      : way == 2 ? ppoll(&file, 1, &time, NULL)
+                      : way == 3 ? select(to_me[0] + 1, &set, NULL, NULL, &left)
+                      : way == 4 ? pselect(to_me[0] + 1, &set, NULL, NULL, &time, NULL)
+                                 : futex(&word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &time);
+        int error = errno;
+        CHECK(now_us() - start >= 2999);
+        CHECK(way == 5 ? result == -1 && error == ETIMEDOUT : result == 0);
+        CHECK(time.tv_nsec == three.tv_nsec);
+        CHECK((way != 3 && way != 4) || !FD_ISSET(to_me[0], &set));
+    }
+    CHECK(left.tv_sec == 0 && left.tv_usec == 0);
+    /* What is there is found at once, and select says what is left. */
+    char byte = 0;
+    CHECK(write(to_me[1], &byte, 1) == 1);
+    for (int i = 0; i < 100; ++i) {
+        fd_set set;
+        FD_ZERO(&set);
+        FD_SET(to_me[0], &set);
+        left.tv_sec = 5;
+        left.tv_usec = 0;
+        CHECK(select(to_me[0] + 1, &set, NULL, NULL, &left) == 1 && FD_ISSET(to_me[0], &set));
+        CHECK(left.tv_sec == 5 ? left.tv_usec == 0 : left.tv_sec == 4);
+        CHECK(ppoll(&file, 1, NULL, NULL) == 1 && file.revents == POLLIN);
+    }
+    CHECK(read(to_me[0], &byte, 1) == 1);
+    puts("times");
+}
+
+static void check_errors(void)
+{
+    struct epoll_event event;
+    char byte;
+    int never[2];
+    OK(pipe2(never, O_NONBLOCK));
+    struct pollfd *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    OK(munmap(hole, 4096));
+    for (int i = 0; i < 100; ++i) {
+        CHECK(futex(hole, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL) == -1 && errno == EFAULT);
+        CHECK(futex((char *)&word + 1, FUTEX_WAIT, 0, NULL) == -1 && errno == EINVAL);
+        CHECK(futex(&word, FUTEX_WAIT, 1, NULL) == -1 && errno == EAGAIN);
+        CHECK(epoll_wait(-1, &event, 1, -1) == -1 && errno == EBADF);
+        CHECK(epoll_wait(epoll, &event, 0, -1) == -1 && errno == EINVAL);
+        CHECK(poll(hole, 1, 100) == -1 && errno == EFAULT);
+        CHECK(select(-1, NULL, NULL, NULL, NULL) == -1 && errno == EINVAL);
+        CHECK(read(never[0], &byte, 1) == -1 && errno == EAGAIN);
+        CHECK(read(-1, &byte, 1) == -1 && errno == EBADF);
+        CHECK(recv(never[0], &byte, 1, 0) == -1 && errno == ENOTSOCK);
+        CHECK(accept(never[0], NULL, NULL) == -1 && errno == ENOTSOCK);
+    }
+    OK(close(never[1]));
+    CHECK(read(never[0], &byte, 1) == 0);
+    OK(close(never[0]));
+    puts("errors");
+}
+
+static void *polls(void *unused)
+{
+    struct pollfd file = {to_me[0], POLLIN, 0};
+    for (;;)
+        poll(&file, 1, -1);
+    return unused;
+}
+
+static void check_cancellation(void)
+{
+    for (int i = 0; i < 200; ++i) {
+        pthread_t thread;
+        void *result;
+        OK(pthread_create(&thread, NULL, polls, NULL));
+        nanosleep(&(struct timespec){0, i % 20 * 5000}, NULL);
+        OK(pthread_cancel(thread));
+        OK(pthread_join(thread, &result));
+        CHECK(result == PTHREAD_CANCELED);
+    }
+    puts("cancelled");
+}
+
+/* vfork() and clone() return twice, to a frame that must still be there. */
+static void check_children(void)
+{
+    for (int i = 0; i < 20; ++i) {
+        int status;
+        pid_t child = syscall(SYS_fork);
+        if (child == 0) {
+            /* Nothing is waited for with what the parent has learned. */
+            struct timespec time = {0, 1000000};
+            _exit(futex(&word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &time) == -1
+                          && errno == ETIMEDOUT
+                      ? 7
+                      : 1);
+        }
+        CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
+    }
+    puts("children");
+}
+
+int main(void)
+{
+    struct sigaction action = {.sa_handler = handle};
+    struct epoll_event event = {.events = EPOLLIN};
+    OK(sigaction(SIGUSR1, &action, NULL));
+    OK(sem_init(&semaphore, 0, 0));
+    OK(pipe(to_partner) || pipe(to_me));
+    epoll = epoll_create1(0);
+    OK(epoll_ctl(epoll, EPOLL_CTL_ADD, to_me[0], &event));
+    alarm(300);
+    for (enum way way = 0; way < WAYS; ++way)
+        check_way(way);
+    /* Where signals are lost in spins it is three times as much. */
+    CHECK(all_missed < 6 * SIGNALS / 20);
+    check_times();
+    check_errors();
+    check_cancellation();
+    check_children();
+    return 0;
+}
