@@ -31,6 +31,7 @@
 //! | [`Semaphore`] | a limited number of threads at a time |
 //! | [`Barrier`], [`Once`], [`OnceLock`] | waiting for each other, or for the first thread |
 //! | [`CancelToken`] | ending waits from outside |
+//! | [`wait`](fn@wait), [`wake_one`], [`Parker`] | primitives of your own |
 //!
 //! The types have the shape of parking_lot's, so a line of Cargo.toml is often enough for a trial:
 //! see [below](#coming-from-parking_lot). Three generic types serve every raw lock:
@@ -119,6 +120,7 @@ mod serde;
 pub mod sleep;
 #[cfg(feature = "family")]
 pub mod spin;
+pub mod wait;
 mod watch;
 pub mod ww_mutex;
 
@@ -130,6 +132,7 @@ pub use once::{Once, OnceLock, OnceState};
 pub use overlock_core::stat;
 pub use overlock_linux::Linux;
 pub use semaphore::{Permit, Semaphore};
+pub use wait::{Parker, Unparker, wait, wait_until, wake_all, wake_one};
 pub use ww_mutex::{WwMutex, WwMutexGuard};
 
 /// The example in the README compiles.
