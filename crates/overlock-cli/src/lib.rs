@@ -4,6 +4,7 @@ mod report;
 mod run;
 mod stat;
 mod top;
+mod wakeups;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ enum Command {
     Check(Box<run::CheckArgs>),
     Top(top::Args),
     Report(report::Args),
+    Wakeups(wakeups::Args),
     #[command(
         after_help = "Example:\n  overlock completions bash > ~/.local/share/bash-completion/completions/overlock"
     )]
@@ -50,6 +52,7 @@ pub fn main() -> ExitCode {
             Command::Check(args) => run::run(&(*args).into()),
             Command::Top(args) => top::run(&args),
             Command::Report(args) => report::run(&args),
+            Command::Wakeups(args) => wakeups::run(&args),
             Command::Completions(args) => completions::run(&args, Cli::command()),
             Command::Man(args) => man::run(&args, Cli::command()),
         });

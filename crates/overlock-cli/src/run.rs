@@ -33,6 +33,18 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "LOCK", default_value_t)]
     rwlock: Lock,
 
+    /// Leave the C library's locks in place: threads only spin for a moment before they sleep
+    ///
+    /// They do so in front of waits for conditions, semaphores, futexes and events, while a CPU
+    /// would otherwise be idle. It is short for `--mutex glibc --rwlock glibc`.
+    #[arg(long, conflicts_with_all = ["mutex", "rwlock", "lockdep"])]
+    spin_only: bool,
+
+    /// How long a thread spins before it sleeps: as long as a wake-up takes, not at all, or so many
+    /// microseconds, of which 50 count
+    #[arg(long, value_name = "auto|off|MICROSECONDS", value_parser = spin, env = SPIN, hide_env_values = true)]
+    spin: Option<String>,
+
     /// Count how often and for how long threads wait for locks, by lock and call site
     ///
     /// Waits for conditions, semaphores and barriers stand in a table of their own. The tables go
@@ -115,6 +127,19 @@ enum Lock {
     Glibc,
 }
 
+/// The variable that the library reads.
+const SPIN: &str = "OVERLOCK_SPIN";
+
+fn spin(text: &str) -> Result<String, String> {
+    match text {
+        "auto" | "off" => Ok(text.to_owned()),
+        _ => match text.parse::<u32>() {
+            Ok(_) => Ok(text.to_owned()),
+            Err(_) => Err("neither auto, off nor a number of microseconds".to_owned()),
+        },
+    }
+}
+
 /// Runs the program. Does not return where the program can take this one's place.
 pub fn run(args: &Args) -> Result<(), Exit> {
     if args.lockdep && (args.mutex, args.rwlock) == (Lock::Glibc, Lock::Glibc) {
@@ -122,6 +147,10 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             "--lockdep looks at our locks, and --mutex glibc --rwlock glibc leaves none",
         ));
     }
+    let (mutex, rwlock) = match args.spin_only {
+        true => (Lock::Glibc, Lock::Glibc),
+        false => (args.mutex, args.rwlock),
+    };
     let library = library::find(args.launch.library.as_deref())?;
     let words = &args.launch.program;
     let program = program::find(&words[0])?;
@@ -130,13 +159,16 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .arg0(&words[0])
         .args(&words[1..])
         .env("LD_PRELOAD", library::preload(&library)?)
-        .env("OVERLOCK_MUTEX", name(args.mutex))
-        .env("OVERLOCK_RWLOCK", name(args.rwlock))
+        .env("OVERLOCK_MUTEX", name(mutex))
+        .env("OVERLOCK_RWLOCK", name(rwlock))
         .env_remove("OVERLOCK_STAT")
         .env_remove("OVERLOCK_LOCKDEP")
         .env_remove("OVERLOCK_LOCKDEP_SLEEP")
         .env_remove("OVERLOCK_LOCKDEP_READER")
         .env_remove("OVERLOCK_LOCKDEP_TALLY");
+    if let Some(spin) = &args.spin {
+        command.env(SPIN, spin);
+    }
     let mut reports = None;
     if args.lockdep {
         let reports = reports.insert(Reports::start()?);
@@ -185,6 +217,7 @@ Examples:
   overlock run -- ./server --port 8080
   overlock run --stat -- ./server                    which locks threads wait for, and where
   overlock run --report r.json --svg r.svg -- ./server
-  overlock run --mutex glibc --rwlock glibc -- make  the C library's, to compare
+  overlock run --spin-only -- ./server               the C library's locks, and cheaper wake-ups
+  overlock run --spin off -- ./server                our locks, and no spins before sleeps
 
 Exit codes: the program's; where a signal ended it, this program ends by the same. 1 a report cannot be written, 2 bad use, 126 the program cannot be run, 127 it is not there.";

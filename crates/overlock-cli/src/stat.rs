@@ -70,7 +70,7 @@ pub fn say(text: &str) {
 
 #[cfg(test)]
 pub mod tests {
-    use super::rows::Times;
+    use super::rows::{Spins, Times};
     use super::symbols::Place;
     use super::*;
 
@@ -126,10 +126,17 @@ pub mod tests {
                 object: "ready".to_owned(),
                 kind: overlock_shared::ObjectKind::Cond,
                 init: None,
-                site: place("idle"),
+                site: Some(place("idle")),
                 waits: 3,
                 gave_up: 1,
                 wait: times(9_000_000_000, 3),
+                spins: Spins {
+                    count: 2,
+                    in_time: 1,
+                    total_ns: 60_000,
+                    saved_ns: 20_000,
+                },
+                wake_avg_ns: Some(20_000.0),
             }],
             took_locks: true,
             lost: 0,

@@ -35,6 +35,23 @@ fn help_that_cannot_be_printed_is_a_failure() {
 }
 
 #[test]
+fn wakeups_are_measured() {
+    overlock()
+        .arg("wakeups")
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("round trips a second"));
+    let json = overlock()
+        .args(["wakeups", "--json"])
+        .output()
+        .unwrap()
+        .stdout;
+    let figures: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert!(figures["median_us"].as_f64().unwrap() > 0.0);
+    assert!(figures["p99_us"].as_f64() >= figures["median_us"].as_f64());
+}
+
+#[test]
 fn a_bare_call_shows_the_help() {
     overlock()
         .assert()
@@ -116,6 +133,6 @@ fn manual_pages_are_printed() {
         .assert()
         .code(2)
         .stderr(predicate::str::contains(
-            "run, check, top, report, completions",
+            "run, check, top, report, wakeups, completions",
         ));
 }

@@ -82,6 +82,29 @@ fn the_environment_says_what_to_do_and_keeps_what_was_there() {
 }
 
 #[test]
+fn spin_only_leaves_the_c_librarys_locks() {
+    let of = |options: &[&str]| {
+        let mut command = run(options);
+        command.args([
+            "sh",
+            "-c",
+            "echo $OVERLOCK_MUTEX $OVERLOCK_RWLOCK $OVERLOCK_SPIN",
+        ]);
+        stdout(&output(command.env_remove("OVERLOCK_SPIN"))).to_owned()
+    };
+    assert_eq!(of(&["--spin-only"]), "glibc glibc\n");
+    assert_eq!(of(&["--spin-only", "--spin", "20"]), "glibc glibc 20\n");
+    assert_eq!(of(&["--spin", "off"]), "overlock overlock off\n");
+    for options in [
+        &["--spin", "fast"][..],
+        &["--spin-only", "--mutex", "overlock"],
+    ] {
+        let refused = run(options).arg("true").output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{options:?}");
+    }
+}
+
+#[test]
 fn check_asks_for_the_validator() {
     let of = |options: &[&str]| {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));

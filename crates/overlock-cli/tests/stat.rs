@@ -220,6 +220,33 @@ fn waits_for_events_stand_by_themselves() {
     }
 }
 
+/// Fails where waits by `syscall` or for files are not seen, or their spins are not.
+#[test]
+fn waits_without_locks_are_seen_with_their_spins() {
+    let (process, text) = counted("handoffs", "handoffs", &[]);
+    let events = process["events"].as_array().unwrap();
+    let sums = |kind: &str, key: &str| {
+        let these = events.iter().filter(|event| event["kind"] == kind);
+        these.map(|event| event[key].as_u64().unwrap()).sum::<u64>()
+    };
+    assert!(sums("futex", "waits") > 0, "{text}");
+    // A wait that returns at once since its time is over is none.
+    assert_eq!(sums("poll", "waits"), 1, "{text}");
+    let futex = events.iter().find(|event| event["name"] == "turn").unwrap();
+    assert_eq!(
+        [&futex["kind"], &futex["site"]],
+        [&"futex".into(), &Value::Null]
+    );
+    let spins = ["count", "in_time", "total_ns", "saved_ns"]
+        .map(|key| futex["spins"][key].as_u64().unwrap());
+    let [count, in_time, total, saved] = spins;
+    assert!(in_time <= count && (count > 0) == (total > 0), "{text}");
+    assert_eq!(in_time > 0, saved > 0, "{text}");
+    if std::thread::available_parallelism().unwrap().get() > 1 {
+        assert!(count > 0, "{text}");
+    }
+}
+
 #[test]
 fn acquisitions_past_those_that_wait_are_told() {
     let (process, text) = counted("unfair", "unfair", &[]);

@@ -87,6 +87,19 @@ pub struct Row {
     pub holders: Vec<Holder>,
 }
 
+/// Costs and savings of spins before sleeps.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Spins {
+    /// Waits that began with a spin.
+    pub count: u64,
+    /// Those that ended within it.
+    pub in_time: u64,
+    /// The sum of all spins.
+    pub total_ns: u64,
+    /// The wake-ups that those in time have saved, at what a wake-up cost then.
+    pub saved_ns: u64,
+}
+
 /// A place where threads wait for something to happen.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
@@ -99,14 +112,19 @@ pub struct Event {
     pub kind: ObjectKind,
     /// The place of its initialisation, if by a call.
     pub init: Option<Place>,
-    /// The call site of the waits.
-    pub site: Place,
+    /// The call site of the waits; null where it is not known.
+    pub site: Option<Place>,
     /// Waits.
     pub waits: u64,
     /// Those that ended otherwise.
     pub gave_up: u64,
     /// How long they took.
     pub wait: Times,
+    /// The spins before sleeps.
+    pub spins: Spins,
+    /// The time from the call that wakes a sleeper to its return, on average; null where no such
+    /// call was seen.
+    pub wake_avg_ns: Option<f64>,
 }
 
 /// The names in an entry of any kind.
@@ -115,7 +133,7 @@ struct Names {
     object: String,
     kind: ObjectKind,
     init: Option<Place>,
-    site: Place,
+    site: Option<Place>,
 }
 
 /// Brings the names up to what the table has.
@@ -152,11 +170,11 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Vec<Row> {
         }
     }
     let pairs = table.entries.iter().zip(holders);
-    let named = pairs.filter_map(|(entry, holders)| Some((entry, holders, names(entry, symbols)?)));
-    let mut rows: Vec<Row> = named
-        .filter(|(.., names)| !names.kind.is_event())
-        .map(|(entry, holders, names)| row(entry, holders, names))
-        .collect();
+    let named = pairs.filter_map(|(entry, holders)| {
+        let names = names(entry, symbols)?;
+        row(entry, holders, names)
+    });
+    let mut rows: Vec<Row> = named.filter(|row| !row.kind.is_event()).collect();
     rows.sort_by_key(|row| {
         let Row {
             wait,
@@ -193,16 +211,24 @@ fn names(entry: &Entry, symbols: &Symbols) -> Option<Names> {
     let init = init.map(|init| symbols.call(init));
     let variable = symbols.variable(object);
     let name = variable.or_else(|| init.as_ref().map(|init| format!("of {init}")));
+    let unknown = || match kind {
+        // Of an epoll object there is the file descriptor.
+        ObjectKind::Poll if (1..1 << 20).contains(&object) => format!("epoll {object}"),
+        _ => format!("{object:#x}"),
+    };
     Some(Names {
-        name: name.unwrap_or_else(|| format!("{object:#x}")),
+        name: name.unwrap_or_else(unknown),
         object: format!("{object:#x}"),
         kind,
         init,
-        site: symbols.call(entry.site.load(Relaxed)),
+        site: Some(entry.site.load(Relaxed))
+            .filter(|&site| site != 0)
+            .map(|site| symbols.call(site)),
     })
 }
 
-fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names) -> Row {
+/// `None` without a call site, which only events do without.
+fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names) -> Option<Row> {
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.wait_ns));
     let kind = names.kind;
     let acquisitions = entry.acquisitions.load(Relaxed);
@@ -214,12 +240,12 @@ fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names) -> Row {
     let unfair = counts.then(|| entry.unfair.load(Relaxed));
     let share = |unfair: u64| unfair as f64 / (unfair + queued) as f64;
     let passed = entry.passed.load(Relaxed);
-    Row {
+    Some(Row {
         lock: names.name,
         object: names.object,
         kind: names.kind,
         init: names.init,
-        site: names.site,
+        site: names.site?,
         // Of few that do not wait none may have been sampled, but those that were unfair are
         // counted at first.
         acquisitions: unfair.map(|unfair| acquisitions.max(queued + unfair)),
@@ -233,7 +259,7 @@ fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names) -> Row {
         passed_avg: (counts && queued > 0).then(|| passed as f64 / queued as f64),
         passed_max: counts.then(|| entry.passed_max.load(Relaxed)),
         holders,
-    }
+    })
 }
 
 fn event(entry: &Entry, names: Names) -> Event {
@@ -247,5 +273,14 @@ fn event(entry: &Entry, names: Names) -> Event {
         waits,
         gave_up: entry.gave_up.load(Relaxed),
         wait: Times::new(&entry.wait_ns, &entry.wait_max_ns, waits),
+        spins: Spins {
+            count: entry.spins.load(Relaxed),
+            in_time: entry.spins_in_time.load(Relaxed),
+            total_ns: entry.spin_ns.load(Relaxed),
+            saved_ns: entry.saved_ns.load(Relaxed),
+        },
+        wake_avg_ns: Some(entry.wakes.load(Relaxed))
+            .filter(|&wakes| wakes > 0)
+            .map(|wakes| entry.wake_ns.load(Relaxed) as f64 / wakes as f64),
     }
 }

@@ -25,7 +25,7 @@ const EVENTS: RGBColor = RGBColor(136, 136, 136);
 /// The figures of a bar.
 struct Bar<'a> {
     name: &'a str,
-    site: &'a Place,
+    site: Option<&'a Place>,
     waits: u64,
     wait: &'a Times,
 }
@@ -36,7 +36,7 @@ pub fn write(out: impl Write, document: &Document) -> io::Result<()> {
     let locks = longest(
         locks.map(|row| Bar {
             name: &row.lock,
-            site: &row.site,
+            site: Some(&row.site),
             waits: row.contentions,
             wait: &row.wait,
         }),
@@ -49,7 +49,7 @@ pub fn write(out: impl Write, document: &Document) -> io::Result<()> {
     let events = longest(
         events.map(|event| Bar {
             name: &event.name,
-            site: &event.site,
+            site: event.site.as_ref(),
             waits: event.waits,
             wait: &event.wait,
         }),
@@ -99,7 +99,9 @@ fn bars(canvas: &Canvas<'_>, top: i32, bars: &[Bar<'_>], colour: RGBColor) {
     for (bar, y) in bars.iter().zip((top..).step_by(ROW as usize)) {
         let left = |size| pen(size).at(HPos::Right, VPos::Top);
         canvas.text((NAMES - 8, y), left(14), short(bar.name));
-        canvas.text((NAMES - 8, y + 17), left(12).grey(), bar.site.to_string());
+        if let Some(site) = bar.site {
+            canvas.text((NAMES - 8, y + 17), left(12).grey(), site.to_string());
+        }
         let room = f64::from(WIDTH - NAMES - FIGURES);
         let length = (bar.wait.total_ns as f64 / longest * room).max(1.0) as i32;
         canvas.rectangle([(NAMES, y), (NAMES + length, y + ROW - 14)], colour);

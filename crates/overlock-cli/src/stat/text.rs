@@ -7,7 +7,7 @@ use overlock_report::numbers::{count, time};
 use overlock_shared::SAMPLE;
 
 use super::process::Process;
-use super::rows::{Event, Row};
+use super::rows::{Event, Row, Spins};
 
 /// How many rows a table has.
 const MOST_ROWS: usize = 20;
@@ -62,7 +62,9 @@ const HOLDS: &[Column<Row>] = &[
 
 /// The columns behind the event's name.
 const EVENTS: &[Column<Event>] = &[
-    Column("waits at", |event| short(&event.site.to_string())),
+    Column("waits at", |event| {
+        optional(event.site.as_ref(), |site| short(&site.to_string()))
+    }),
     Column("kind", |event| event.kind.name().to_owned()),
     Column("waits", |event| count(event.waits as f64)),
     Column("gave up", |event| {
@@ -71,6 +73,25 @@ const EVENTS: &[Column<Event>] = &[
     Column("wait total", |event| time(event.wait.total_ns as f64)),
     Column("avg", |event| optional(event.wait.avg_ns, time)),
     Column("max", |event| time(event.wait.max_ns as f64)),
+];
+
+/// Costs of their spins and sleeps.
+const SPINS: &[Column<Event>] = &[
+    Column("spins", |event| {
+        some(event.spins.count, |spins| count(spins as f64))
+    }),
+    Column("in time", |event| {
+        let Spins { count, in_time, .. } = event.spins;
+        let share = (count > 0).then(|| in_time as f64 / count as f64);
+        optional(share, |share| format!("{:.0} %", share * 100.0))
+    }),
+    Column("spun", |event| {
+        some(event.spins.total_ns, |ns| time(ns as f64))
+    }),
+    Column("saved", |event| {
+        some(event.spins.saved_ns, |ns| time(ns as f64))
+    }),
+    Column("wake-up", |event| optional(event.wake_avg_ns, time)),
 ];
 
 fn some(value: u64, text: fn(u64) -> String) -> String {
@@ -117,16 +138,23 @@ pub fn describe(processes: &[Process], width: Option<u16>) -> String {
             time(process.wait_ns() as f64)
         );
         let rows = &process.locks;
-        text += &table("lock", rows, MOST_ROWS, &[WAITS, HOLDS], width, |row| {
-            (&row.lock, row.wait.total_ns)
-        });
+        if !rows.is_empty() {
+            text += &table("lock", rows, MOST_ROWS, &[WAITS, HOLDS], width, |row| {
+                (&row.lock, row.wait.total_ns)
+            });
+        }
         if !process.events.is_empty() {
             let total = time(process.events_ns() as f64);
             let _ = writeln!(text, "{total} waited for events, which is no contention");
             let events = &process.events;
-            text += &table("event", events, MOST_EVENTS, &[EVENTS], width, |event| {
-                (&event.name, event.wait.total_ns)
-            });
+            text += &table(
+                "event",
+                events,
+                MOST_EVENTS,
+                &[EVENTS, SPINS],
+                width,
+                |event| (&event.name, event.wait.total_ns),
+            );
         }
         if process.lost > 0 {
             let _ = writeln!(

@@ -53,12 +53,13 @@ impl Line {
 
     fn of_event(event: Event) -> Self {
         let init = event.init.as_ref().map_or("", |init| &init.address);
-        let site = format!("{} {init}", event.site.address);
+        let address = event.site.as_ref().map_or("", |site| &site.address);
+        let site = format!("{address} {init}");
         Self {
             key: (event.object, event.kind.name(), site),
             is_event: true,
             name: event.name,
-            site: event.site.to_string(),
+            site: event.site.map(|site| site.to_string()).unwrap_or_default(),
             counts: Counts {
                 acquisitions: 0,
                 waits: event.waits,
