@@ -14,6 +14,9 @@ records, out, invocation, columns, quota, group, library, one, other = sys.argv[
 runs = [json.loads(line) for line in open(records)]
 programs = list(dict.fromkeys(run["program"] for run in runs))
 columns = columns.split(",")
+# Programs that have their own number of threads have a column, which may be the only one.
+if any(run["column"] == "alone" for run in runs):
+    columns = (columns if any(run["column"] in columns for run in runs) else []) + ["alone"]
 ARMS = {
     "without": "without the drop-in",
     "with": "with the drop-in",
@@ -52,6 +55,7 @@ def cell(program, column):
         "least": min(ratios, default=None),
         "most": max(ratios, default=None),
         "per_cpu_second": frugal,
+        "latency": {arm: statistics.median(r[arm]["latency"] for r in rounds.values()) for arm in (one, other) if "latency" in these[0]},
     }
 
 
@@ -91,6 +95,10 @@ def rates_text(found):
     return f"{figure(found[one])}, {figure(found[other])}"
 
 
+def latency_text(found):
+    return f"{figure(found['latency'][one])}, {figure(found['latency'][other])}" if found and found.get("latency") else "-"
+
+
 def row(cells):
     print("| " + " | ".join(cells) + " |")
 
@@ -98,7 +106,7 @@ def row(cells):
 table = {p: {c: found for c in columns if (found := cell(p, c))} for p in programs}
 if not group:  # no permission
     for cells in table.values():
-        if "quota" in columns:
+        if "quota" in columns and "alone" not in cells:
             cells["quota"] = {"skipped": True}
 cpus = len(os.sched_getaffinity(0))
 model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
@@ -114,6 +122,8 @@ choices = {name: value for name, value in os.environ.items() if name.startswith(
 titles = {c: f"{c}: {c[:-1] and int(c[:-1]) * cpus} threads" if c[:-1].isdigit() else c for c in columns}
 if "quota" in titles:
     titles["quota"] = f"{4 * cpus} threads, {quota} % of a CPU"
+if "alone" in titles:
+    titles["alone"] = "its own threads"
 prefix = "".join(f"{name}={value} " for name, value in sorted(choices.items()))
 print(f"`{prefix}{invocation.strip()}`: {cpus} CPUs ({model}), Linux {machine['kernel']}, {machine['libc']}.\n")
 what = "with the drop-in to without" if other == "with" else "the second run to the first, both without the drop-in"
@@ -137,6 +147,13 @@ if any("unit" in found for cells in table.values() for found in cells.values()):
     for program in programs:
         if any("unit" in found for found in table[program].values()):
             row([program, *(frugal_text(table[program].get(c)) for c in columns)])
+    if any(found.get("latency") for cells in table.values() for found in cells.values()):
+        print(f"\nClients' latencies in microseconds, medians: {one}, {other}.\n")
+        row(["program", *(titles[c] for c in columns)])
+        row(["---"] * (len(columns) + 1))
+        for program in programs:
+            if any(found.get("latency") for found in table[program].values()):
+                row([program, *(latency_text(table[program].get(c)) for c in columns)])
 problems = [run for run in runs if run["status"] != "ok"]
 if problems:
     print("\nProblems:\n")
