@@ -1,4 +1,5 @@
-//! Waits for events: epoll_wait, poll and select, with their kin.
+//! Waits for events, by epoll_wait, poll and select, and for input, by read, recv and accept, with
+//! their kin.
 //!
 //! The [policy](overlock_linux::__private::spin) stands before them, with a look by a time-out of 0
 //! for each poll: for an epoll object, or an array or sets at an address, it learns whether events
@@ -15,7 +16,7 @@
 //! where `select` has a time-out, since that function says what is left of it.
 //!
 //! Addresses may be wrong, and the kernel says so by EFAULT. So nothing here loads from one that
-//! the kernel has not read before, and only the kernel stores.
+//! the kernel has not read before, or stores to one that it has not written before.
 
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -97,8 +98,8 @@ fn is_long_time(time: *const timespec) -> Option<()> {
 }
 
 /// A number for the object of this kind.
-fn object(kind: usize, parts: [usize; 4]) -> usize {
-    parts.into_iter().fold(kind, |hash, part| {
+fn object(kind: usize, parts: &[usize]) -> usize {
+    parts.iter().fold(kind, |hash, part| {
         (hash ^ part).wrapping_mul(0x0100_0000_01b3) // FNV-1a
     })
 }
@@ -114,7 +115,7 @@ fn spin_epoll(
     prepare: impl FnOnce() -> Option<()>,
 ) -> Option<c_int> {
     let mask: *const sigset_t = ptr::null();
-    answer(spin(object(1, [epoll as usize, 0, 0, 0]), prepare, |()| {
+    answer(spin(object(1, &[epoll as usize]), prepare, |()| {
         // SAFETY: the kernel checks the arguments.
         unsafe { system_call!(libc::SYS_epoll_pwait, epoll, events, most, 0, mask, 8usize) }
     }))
@@ -154,14 +155,10 @@ fn spin_poll(
         return None;
     }
     let mask: *const sigset_t = ptr::null();
-    answer(spin(
-        object(2, [files.addr(), number, 0, 0]),
-        prepare,
-        |()| {
-            // SAFETY: the kernel checks the arguments.
-            unsafe { system_call!(libc::SYS_ppoll, files, number, &raw const NOW, mask, 8usize) }
-        },
-    ))
+    answer(spin(object(2, &[files.addr(), number]), prepare, |()| {
+        // SAFETY: the kernel checks the arguments.
+        unsafe { system_call!(libc::SYS_ppoll, files, number, &raw const NOW, mask, 8usize) }
+    }))
 }
 
 /// Spins before poll.
@@ -222,7 +219,7 @@ pub(crate) fn select_until(
     let parts = [first.addr(), second.addr(), third.addr(), words];
     let prepare = || is_long_time(time).and_then(|()| sets_of(sets, words));
     let mut copies: Sets = [[0; WORDS]; 3];
-    let found = spin(object(3, parts), prepare, |wanted| {
+    let found = spin(object(3, &parts), prepare, |wanted| {
         copies = *wanted;
         let [read, write, except] = copies.each_mut().map(|copy| copy.as_mut_ptr());
         let mut time = NOW;
@@ -271,13 +268,13 @@ pub(crate) fn select(count: c_int, sets: [*mut fd_set; 3], time: *mut timeval) -
 /// call would have ended for.
 ///
 /// One time in eight input that is there at once counts as a spin in vain. So files that have
-/// always some, and those that never block, are looked at one time in a hundred.
+/// always some, and those that never block, are seldom looked at.
 #[inline]
 pub(crate) fn input<T: From<i8>>(file: c_int, size: usize, flags: c_int) -> Option<T> {
     if size == 0 || flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB) != 0 {
         return None;
     }
-    let object = object(4, [file as usize, 0, 0, 0]);
+    let object = object(4, &[file as usize]);
     let spun = waits::interruptibly(object, false, |until| until_input(file, until));
     (spun == Spun::Interrupted).then(|| {
         result(-libc::EINTR as isize);

@@ -1,7 +1,7 @@
 //! When a thread spins before it sleeps: one policy for all waits.
 //!
-//! In a virtual machine a wake-up takes 30 to 50 us, since an idle CPU has halted and the interrupt
-//! goes through the hypervisor; on bare hardware some 5. A thread that spins for as long as a
+//! In a virtual machine a wake-up is dear, since an idle CPU has halted and the interrupt goes
+//! through the hypervisor: `overlock wakeups` says how dear. A thread that spins for as long as a
 //! wake-up costs pays at most twice what the best choice would have cost (Karlin, Manasse, McGeoch,
 //! Owicki, "Competitive randomized algorithms for non-uniform problems", SODA 1990). That holds
 //! while its CPU would otherwise be idle. With all CPUs busy a wake-up is cheap, and a spinner
@@ -13,13 +13,15 @@
 //!
 //! | condition | bound | how it is known |
 //! |---|---|---|
-//! | the object is new, or spins on it were worth it lately | a score for each object, and some waits to try again | `Score` |
+//! | the object is new, or spins were worth it | a score, and some waits to try again | `Score` |
 //! | no other thread spins on the object | one spinner | `Score::claim` |
-//! | no more tasks run than there are CPUs; else it spins for a new object alone, for `NEW_NS` | looked up each `LOOK_NS`, by a thread that is about to spin | `machine` |
+//! | no more tasks run than there are CPUs | a look each `LOOK_NS` | `machine` |
 //! | the quota of the process's control group leaves room | the same | `machine` |
 //! | the hypervisor takes no CPU away | the stolen time, each 0.1 s | `machine` |
 //! | the thread has no real-time priority | each second | `Budget` |
-//! | the thread has spun in vain for less than a `VAIN_SHARE`th of its time | a budget of the thread | `Budget` |
+//! | the thread's spins in vain take little time | a `VAIN_SHARE`th | `Budget` |
+//!
+//! For a new object it spins on a crowded machine too, for `NEW_NS`.
 //!
 //! It spins for as long as a wake-up costs, which is measured, and for `LONGEST_NS` at
 //! most. It stops at once if it is interrupted by a signal, or loses its CPU, since another thread
@@ -247,11 +249,11 @@ impl Account {
         ACCOUNT.set(account);
     }
 
-    fn add_spin(spun: Spun, ticks: u64) {
+    fn add_spin(in_time: bool, ticks: u64) {
         Self::add(|account| {
             account.spins += 1;
             account.spun += machine::nanos_of(ticks);
-            if spun == Spun::Ready {
+            if in_time {
                 account.in_time += 1;
                 account.saved += machine::nanos_of(WAKE_UPS.latency());
             }
@@ -350,21 +352,22 @@ pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun
     let end = ticks();
     // A spinner that comes later may have claimed it by now; then there are two for a moment.
     score.claimed.store(0, Relaxed);
+    let took = end.saturating_sub(now);
     match spun {
-        Spun::AtOnce | Spun::Signalled => {}
+        Spun::AtOnce => {}
         Spun::Unfit => score.skips.store(PROBE, Relaxed),
-        _ => {
-            score.learn(spun == Spun::Ready);
-            Account::add_spin(spun, end.saturating_sub(now));
+        Spun::Signalled => budget.spend(took),
+        Spun::Ready => {
+            score.learn(true);
+            Account::add_spin(true, took);
+            machine::is_worth_it();
         }
-    }
-    match spun {
-        Spun::AtOnce | Spun::Unfit => {}
-        Spun::Ready => machine::is_worth_it(),
-        Spun::Over | Spun::Signalled => budget.spend(end.saturating_sub(now)),
-        Spun::Interrupted => {
-            budget.spend(end.saturating_sub(now));
-            if restarts.is_some() && release::restarts() == restarts {
+        Spun::Over | Spun::Interrupted => {
+            score.learn(false);
+            Account::add_spin(false, took);
+            budget.spend(took);
+            let is_lost = spun == Spun::Interrupted && restarts.is_some();
+            if is_lost && release::restarts() == restarts {
                 machine::is_crowded(end);
             }
         }

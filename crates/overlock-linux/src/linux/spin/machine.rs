@@ -169,11 +169,10 @@ fn interval(crowds: u32) -> u64 {
 /// takes no CPU away; and none of the process's share is wanted by its other threads.
 /// None if the system does not say.
 fn room<F: Files>(files: &F) -> Option<bool> {
-    let online = ONLINE.load(Relaxed);
     if !has_others() {
         return Some(false);
     }
-    let granted = quota::known();
+    let (online, granted) = (ONLINE.load(Relaxed), quota::known());
     let is_crowded = runnable(files)? > online;
     Some(!is_crowded && !STOLEN.is_much(files) && (granted >= online || !is_delayed(files)))
 }

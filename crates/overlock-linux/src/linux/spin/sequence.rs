@@ -13,7 +13,7 @@ use super::super::{extras, release};
 use super::{Spun, ticks};
 
 /// Tells a signal from other interruptions, after a spin that began later than this.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Before {
     /// None if signals are of no interest.
     switches: Option<libc::c_long>,
@@ -38,13 +38,7 @@ impl Before {
     /// the process, and the thread has not lost its CPU. False unless that `tells`. Some ten times
     /// a second it is neither, but work that the kernel does for the thread.
     pub fn may_be_signal(self) -> bool {
-        let now = Before::now(self.switches.is_some());
-        now.is_some_and(|now| {
-            self.switches.is_some()
-                && now.switches == self.switches
-                && self.restarts.is_some()
-                && now.restarts == self.restarts
-        })
+        self.switches.is_some() && self.restarts.is_some() && Before::now(true) == Some(self)
     }
 }
 
