@@ -48,18 +48,11 @@ pub fn wait_until(word: &AtomicU32, value: u32, end: Instant) -> bool {
 }
 
 fn halt(word: &AtomicU32, value: u32, until: Option<Deadline>) {
-    if !(is_far(until) && Linux::spin_first(word.as_ptr().addr(), false, word, value)) {
+    if !(until.is_none_or(Deadline::is_far::<Linux>)
+        && Linux::spin_first(word.as_ptr().addr(), false, word, value))
+    {
         Linux::halt(word, value, until, WakeClass::Waiter);
     }
-}
-
-/// Whether a spin cannot end late.
-fn is_far(until: Option<Deadline>) -> bool {
-    const FAR: Duration = Duration::from_millis(1);
-    until.is_none_or(|until| {
-        let soon = deadline::after(FAR);
-        Deadline::earlier::<Linux>(Some(until), soon) == soon
-    })
 }
 
 /// Wakes one thread that [waits](wait) for the word, if there is one.
@@ -135,7 +128,9 @@ impl Parker {
     fn park_limited(&self, until: Option<Deadline>) -> bool {
         let word = &*self.unparker.0;
         // A token that is there is taken below. Relaxed, and so are the spin's loads.
-        if !(is_far(until) && Linux::spin_first(word.as_ptr().addr(), false, word, EMPTY)) {
+        if !(until.is_none_or(Deadline::is_far::<Linux>)
+            && Linux::spin_first(word.as_ptr().addr(), false, word, EMPTY))
+        {
             // Fails if there is a token.
             let _ = word.compare_exchange(EMPTY, PARKED, Relaxed, Relaxed);
             while word.load(Relaxed) == PARKED

@@ -67,6 +67,14 @@ impl Deadline {
         }
     }
 
+    /// Whether it is so far away, a millisecond or more, that a spin before the sleep cannot end
+    /// late.
+    #[inline]
+    pub fn is_far<P: Platform>(self) -> bool {
+        const FAR_NS: u64 = 1_000_000;
+        self.nanos_left::<P>() >= FAR_NS
+    }
+
     /// Whether the deadline has passed, by its clock.
     #[inline]
     pub fn is_over<P: Platform>(self) -> bool {

@@ -46,9 +46,6 @@ use crate::stat::{self, Event, Latency};
 /// The state of a waiter that is not signalled yet. Each lock defines its other states.
 pub const WAITING: u32 = 0;
 
-/// With less time to its deadline a waiter sleeps at once: a spin would end late.
-const FAR_NS: u64 = 1_000_000;
-
 /// Length of a cancellable sleep on a word, where the platform cannot wait for two.
 const POLL_NS: u64 = 1_000_000;
 
@@ -265,14 +262,6 @@ impl<P: Platform> Limit<'_, P> {
         self.deadline.is_none() && self.cancel.is_none()
     }
 
-    /// Whether the deadline is far enough away for a spin before a sleep.
-    fn is_far(&self) -> bool {
-        self.deadline.is_none_or(|deadline| {
-            let soon = P::now().plus_nanos(FAR_NS);
-            Deadline::earlier::<P>(Some(deadline), soon) == soon
-        })
-    }
-
     /// Returns the earlier one of `end` and the deadline.
     pub fn earlier(&self, end: Instant) -> Instant {
         Deadline::earlier::<P>(self.deadline, end)
@@ -404,8 +393,8 @@ impl<P: Platform> Waiter<P> {
 
     #[inline(always)]
     fn halt(&self, kicks: u32, limit: &Limit<'_, P>) {
-        let spins =
-            limit.is_far() && P::spin_first(self.object, self.is_new, &self.node().kicks, kicks);
+        let spins = limit.deadline.is_none_or(Deadline::is_far::<P>)
+            && P::spin_first(self.object, self.is_new, &self.node().kicks, kicks);
         if !spins {
             halt(self.node(), kicks, limit.deadline);
         }
