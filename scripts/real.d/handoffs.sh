@@ -23,6 +23,29 @@ measure_handoff_pthread() {
     handoff 'round trips/s' "$BIN/handoffs/pthread" "$SECONDS_EACH"
 }
 
+# Ten at once, on fewer CPUs: the rate is that of the slowest.
+program handoff-pthread-10 'gcc libc6-dev' gcc alone
+
+prepare_handoff_pthread_10() {
+    compile_handoff pthread.c
+}
+
+measure_handoff_pthread_10() {
+    local number
+    for ((number = 0; number < 10; number++)); do
+        locked "$BIN/handoffs/pthread" "$SECONDS_EACH" >"$WORK/$number" &
+    done
+    wait
+    rate "$(sed -n 's/^per second: //p' "$WORK"/[0-9] | sort -n | head -n 1)" 'round trips/s'
+    same "$(grep -c '^per second' "$WORK"/[0-9] | grep -c ':1$')" 10 "processes that end well"
+}
+
+for name in pipe socket; do
+    program "handoff-$name" 'gcc libc6-dev' gcc alone
+    eval "prepare_handoff_$name() { compile_handoff pipe.c; }"
+    eval "measure_handoff_$name() { handoff 'round trips/s' \"\$BIN/handoffs/pipe\" $name \"\$SECONDS_EACH\"; }"
+done
+
 for name in executor queue monitor; do
     program "handoff-java-$name" default-jdk-headless 'java javac' alone
     eval "prepare_handoff_java_$name() { compile_java Handoffs; }"
