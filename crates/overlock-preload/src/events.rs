@@ -6,10 +6,9 @@
 //! come within the time of a wake-up. The wait itself is the C library's. So its errors, its
 //! time-out, its signal mask and its cancellation are as before, and begin after the spin.
 //!
-//! A signal that is handled during the spin ends the wait with EINTR, as in the kernel. One that
-//! comes in the instant in which the thread also loses its CPU may be missed, as one may that comes
-//! just before the call. Programs that need more block the signal and pass a mask: such a wait does
-//! not spin, so that a pending signal ends it.
+//! A signal that comes during the spin ends the wait with EINTR, as in the kernel. Programs that
+//! must not miss one just before the call block it and pass a mask. Such a wait does not spin, so
+//! that a pending signal ends it.
 //!
 //! A thread does not spin if its time-out is shorter than [`LEAST_NS`], or if it waits for more
 //! than [`FILES`] files by one call, since each look takes as long as there are files. Nor does it
@@ -24,7 +23,7 @@ use core::ptr;
 
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 use overlock_linux::__private::spin::{self, Spun, Watch};
-use overlock_linux::__private::{extras, system_call};
+use overlock_linux::__private::system_call;
 use overlock_shared::ObjectKind;
 
 use crate::sandbox::result;
@@ -49,13 +48,13 @@ fn spin<T>(
 ) -> Option<isize> {
     let mut found = 0;
     let spun = waits::interruptibly(object, true, |until| {
-        let Some((prepared, watch)) = prepare().zip(Watch::begin()) else {
+        let Some(prepared) = prepare() else {
             return Spun::Unfit;
         };
+        let watch = Watch::begin();
         let mut looks = 0;
         loop {
-            // Each look by itself: a handler may leave the spin by a jump.
-            found = extras::ask(|| look(&prepared)).unwrap_or(0);
+            found = look(&prepared);
             // An error teaches nothing.
             if found < 0 || found > 0 && looks == 0 {
                 return Spun::AtOnce;
@@ -76,7 +75,7 @@ fn spin<T>(
     match spun {
         Spun::Ready | Spun::AtOnce => Some(found),
         Spun::Interrupted => Some(-libc::EINTR as isize),
-        Spun::Over | Spun::Unfit | Spun::Signalled => None,
+        Spun::Over | Spun::Unfit => None,
     }
 }
 
@@ -332,15 +331,13 @@ fn has_timeout(socket: c_int) -> bool {
 fn until_input(file: c_int, until: u64) -> Spun {
     let (known, at) = BLOCKS.get();
     let is_known = known == file && until.saturating_sub(at) < waits::SIGHT;
-    if !is_known && !extras::ask(|| may_block(file)).unwrap_or(false) {
+    if !is_known && !may_block(file) {
         return Spun::Over;
     }
     if !is_known {
         BLOCKS.set((file, until));
     }
-    let Some(watch) = Watch::begin() else {
-        return Spun::Unfit;
-    };
+    let watch = Watch::begin();
     let mut files = pollfd {
         fd: file,
         events: libc::POLLIN,
@@ -348,26 +345,22 @@ fn until_input(file: c_int, until: u64) -> Spun {
     };
     let mask: *const sigset_t = ptr::null();
     for looks in 0.. {
-        let found = extras::ask(|| {
-            // SAFETY: valid for the write.
-            unsafe {
-                system_call!(
-                    libc::SYS_ppoll,
-                    &raw mut files,
-                    1usize,
-                    &raw const NOW,
-                    mask,
-                    8usize
-                )
-            }
-        });
+        // SAFETY: valid for the write.
+        let found = unsafe {
+            system_call!(
+                libc::SYS_ppoll,
+                &raw mut files,
+                1usize,
+                &raw const NOW,
+                mask,
+                8usize
+            )
+        };
         match found {
-            Some(0) => {}
-            Some(1) if looks > 0 => return Spun::Ready,
-            // The kernel looks for signals after the file.
-            Some(error) if error == -libc::EINTR as isize => return Spun::Interrupted,
+            0 => {}
+            1 if looks > 0 => return Spun::Ready,
             // By chance: the clock's last digits.
-            Some(1) if spin::now().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 != 0 => {
+            1 if spin::now().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 != 0 => {
                 return Spun::AtOnce;
             }
             _ => break,

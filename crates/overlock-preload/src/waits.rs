@@ -13,11 +13,10 @@
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_long};
-use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use core::sync::atomic::AtomicU32;
 
 use libc::timespec;
-use overlock_linux::__private::spin::{self, Before, Spun, Watch};
+use overlock_linux::__private::spin::{self, Held, Spun, Watch};
 use overlock_linux::__private::{extras, system_call};
 use overlock_shared::ObjectKind;
 
@@ -48,7 +47,7 @@ pub(crate) unsafe extern "C-unwind" fn futex(
             let answer = match spun {
                 Spun::Ready | Spun::AtOnce => result(ANOTHER),
                 Spun::Interrupted => result(-libc::EINTR as isize),
-                Spun::Over | Spun::Unfit | Spun::Signalled => {
+                Spun::Over | Spun::Unfit => {
                     let since = spin::now();
                     let answer = next();
                     if answer == 0 {
@@ -89,7 +88,7 @@ fn spin_futex(word: usize, operation: c_int, value: u32, time: usize) -> Spun {
     let is_private = operation & libc::FUTEX_PRIVATE_FLAG != 0;
     // A wait with an end is not restarted after a handler.
     interruptibly(word, time != 0, |until| {
-        if !(spin::is_interruptible() && is_far(operation, time)) {
+        if !is_far(operation, time) {
             return Spun::Unfit;
         }
         let spins = || {
@@ -169,9 +168,7 @@ pub(crate) fn is_far_by(clock: libc::clockid_t, end: &timespec) -> bool {
 }
 
 fn spin_looking(word: usize, value: u32, until: u64) -> Spun {
-    let Some(watch) = Watch::begin() else {
-        return Spun::Unfit;
-    };
+    let watch = Watch::begin();
     while look(word, value) == 0 {
         if watch.has_noticed() {
             return Spun::Interrupted;
@@ -203,117 +200,38 @@ pub(crate) fn is_writable(address: usize, bytes: usize) -> bool {
     is_writable(address) && is_writable(address + bytes - 8)
 }
 
-/// Spins by the policy, which calls `poll` with the time of its end, or does not. `Interrupted`
-/// only if a signal was handled that ends the wait: by a handler without SA_RESTART, or by any.
+/// Spins by the policy, which calls `poll` with the time of its end, or does not. `poll` may make
+/// system calls. `Interrupted` only if a signal was handled that ends the wait: by a handler
+/// without SA_RESTART, or by any.
 pub(crate) fn interruptibly(
     object: usize,
     ends_by_any: bool,
     poll: impl FnOnce(u64) -> Spun,
 ) -> Spun {
-    let spun = spin::spin(object, false, |until| {
-        let Some(before) = Before::now(had_handler(ends_by_any)) else {
-            return Spun::Unfit;
+    let mut guard = None;
+    let begin = || {
+        let Some(inside) = extras::enter() else {
+            return false;
         };
-        match poll(until) {
-            Spun::Interrupted if before.may_be_signal() => Spun::Signalled,
-            spun => spun,
-        }
-    });
+        let held = spin::are_handled().then(Held::begin);
+        let may = !matches!(held, Some(None));
+        // They are dropped in this order.
+        guard = Some((held.flatten(), inside));
+        may
+    };
+    let spun = spin::spin(object, false, begin, poll);
+    let is_over = !matches!(spun, Spun::Ready | Spun::AtOnce);
+    let held = guard.as_ref().and_then(|(held, _)| held.as_ref());
     match spun {
-        Spun::Signalled if has_handler(ends_by_any, blocked()) => Spun::Interrupted,
-        Spun::Signalled | Spun::Interrupted => Spun::Over,
+        _ if is_over && held.is_some_and(|held| held.has_ended(ends_by_any)) => Spun::Interrupted,
+        Spun::Interrupted => Spun::Over,
         spun => spun,
     }
 }
 
 /// Spins on a word that lives as long as the call, before a semaphore's wait.
 pub(crate) fn spin_interruptibly(word: &AtomicU32, expected: u32, is_timed: bool) -> Spun {
-    interruptibly(
-        word.as_ptr().addr(),
-        is_timed,
-        |until| match spin::is_interruptible() {
-            true => spin::until_changed(word, expected, until),
-            false => Spun::Unfit,
-        },
-    )
-}
-
-/// The answers of [`has_handler`], without and with handlers that restart, as bits 0 and 1; and the
-/// time until which they are good enough for a guess.
-static HANDLERS: AtomicU8 = AtomicU8::new(0);
-static GUESSED: AtomicU64 = AtomicU64::new(0);
-const GUESS: u64 = 20_000_000;
-
-/// A guess at [`has_handler`], which may be some 20 ms old.
-fn had_handler(restarting_counts: bool) -> bool {
-    let now = spin::now();
-    let until = GUESSED.load(Relaxed);
-    let next = now.saturating_add(GUESS);
-    if until <= now && (GUESSED.compare_exchange(until, next, Relaxed, Relaxed)).is_ok() {
-        let (some, all) = (has_handler(false, 0), has_handler(true, 0));
-        HANDLERS.store(u8::from(some) | u8::from(all) << 1, Relaxed);
-    }
-    HANDLERS.load(Relaxed) & (1 << u8::from(restarting_counts)) != 0
-}
-
-/// The signals that the calling thread blocks, signal 1 in the lowest bit.
-fn blocked() -> u64 {
-    let mut mask = 0u64;
-    let none: *const u64 = core::ptr::null();
-    let how = libc::SIG_BLOCK;
-    // SAFETY: valid for the write; nothing is changed.
-    let _ = extras::ask(|| unsafe {
-        system_call!(libc::SYS_rt_sigprocmask, how, none, &raw mut mask, 8usize)
-    });
-    mask
-}
-
-/// Whether the process handles a signal from outside that is not `blocked`; with SA_RESTART only if
-/// that `counts`.
-#[cold]
-fn has_handler(restarting_counts: bool, blocked: u64) -> bool {
-    /// The kernel's `struct sigaction`, as far as it is of interest, and room for the rest.
-    #[repr(C)]
-    struct Action {
-        handler: usize,
-        flags: usize,
-        rest: [usize; 2],
-    }
-    /// Of the instruction that the thread is at; Rust's std handles two of them in all programs.
-    const OWN: [c_int; 6] = [
-        libc::SIGSEGV,
-        libc::SIGBUS,
-        libc::SIGFPE,
-        libc::SIGILL,
-        libc::SIGTRAP,
-        libc::SIGSYS,
-    ];
-    /// The C library's own.
-    const RESERVED: [c_int; 2] = [32, 33];
-    (1..=64).any(|signal: c_int| {
-        if blocked & (1 << (signal - 1)) != 0 {
-            return false;
-        }
-        let mut action = Action {
-            handler: 0,
-            flags: 0,
-            rest: [0; 2],
-        };
-        let none: *const Action = core::ptr::null();
-        // SAFETY: valid for the write; nothing is changed.
-        let answer = extras::ask(|| unsafe {
-            system_call!(
-                libc::SYS_rt_sigaction,
-                signal,
-                none,
-                &raw mut action,
-                8usize
-            )
-        });
-        answer == Some(0)
-            && action.handler > libc::SIG_IGN
-            && !OWN.contains(&signal)
-            && !RESERVED.contains(&signal)
-            && (restarting_counts || action.flags & libc::SA_RESTART as usize == 0)
+    interruptibly(word.as_ptr().addr(), is_timed, |until| {
+        spin::until_changed(word, expected, until)
     })
 }

@@ -16,6 +16,7 @@ use super::Linux;
 /// In a gate: closed. The bits below count the threads inside.
 const ALONE: u32 = 1 << 31;
 
+#[derive(Debug)]
 struct Gate(AtomicU32);
 
 static GATE: Gate = Gate(AtomicU32::new(0));
@@ -25,32 +26,41 @@ static GATE: Gate = Gate(AtomicU32::new(0));
 /// handler returns.
 const TIMEOUT_NS: u64 = 1_000_000_000;
 
+/// Counts the calling thread as inside until it is dropped.
+#[derive(Debug)]
+pub struct Inside<'a>(&'a Gate);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        // A handler may have forked meanwhile, and forgotten the caller. Release: pairs with the
+        // poll in `end`.
+        let left = |word| (word & !ALONE != 0).then(|| word - 1);
+        let _ = self.0.0.fetch_update(Release, Relaxed, left);
+    }
+}
+
 impl Gate {
-    fn ask<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
+    fn enter(&self) -> Option<Inside<'_>> {
         if !self.is_open() {
             return None;
         }
         // Acquire: pairs with the release in `end`. A refused caller sees all that was given up
         // before.
         let granted = self.0.fetch_add(1, Acquire) & ALONE == 0;
-        let answer = granted.then(call);
-        // A handler may have forked meanwhile, and forgotten the caller. Release: pairs with the
-        // poll in `end`.
-        let left = |word| (word & !ALONE != 0).then(|| word - 1);
-        let _ = self.0.fetch_update(Release, Relaxed, left);
-        answer
+        let inside = Inside(self);
+        granted.then_some(inside)
     }
 
     fn is_open(&self) -> bool {
-        // Acquire: as in `ask`.
+        // Acquire: as in `enter`.
         self.0.load(Acquire) & ALONE == 0
     }
 
     fn end(&self) {
-        // Release: pairs with `ask`.
+        // Release: pairs with `enter`.
         self.0.fetch_or(ALONE, Release);
         let until = Linux::now().plus_nanos(TIMEOUT_NS);
-        // Acquire: pairs with the release at the end of `ask`.
+        // Acquire: pairs with the release of who leaves.
         while self.0.load(Acquire) != ALONE && Linux::now() < until {
             backoff_sleep::<Linux>();
         }
@@ -59,7 +69,12 @@ impl Gate {
 
 /// Makes system calls, unless they have been given up.
 pub fn ask<T>(call: impl FnOnce() -> T) -> Option<T> {
-    GATE.ask(call)
+    enter().map(|_inside| call())
+}
+
+/// The same for several calls.
+pub fn enter() -> Option<Inside<'static>> {
+    GATE.enter()
 }
 
 /// Whether system calls beyond `futex` may be made. A snapshot.
@@ -81,20 +96,17 @@ pub(super) fn forget_others() {
 mod tests {
     use super::*;
 
-    /// Fails where `ask` does not count, and where it does not recheck after it has.
+    /// Fails where `enter` does not count, and where it does not recheck after it has.
     #[test]
     fn who_asks_is_waited_for_and_who_comes_later_is_refused() {
         let gate = Gate(AtomicU32::new(0));
         let (inside, over) = (AtomicU32::new(0), AtomicU32::new(0));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let answer = gate.ask(|| {
-                    inside.store(1, Release);
-                    std::thread::sleep(std::time::Duration::from_millis(50));
-                    over.store(1, Relaxed);
-                    7
-                });
-                assert_eq!(answer, Some(7));
+                let _inside = gate.enter().expect("it is open");
+                inside.store(1, Release);
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                over.store(1, Relaxed);
             });
             while inside.load(Acquire) == 0 {
                 std::thread::yield_now();
@@ -102,6 +114,6 @@ mod tests {
             gate.end();
             assert_eq!(over.load(Relaxed), 1);
         });
-        assert_eq!(gate.ask(|| ()), None);
+        assert!(gate.enter().is_none());
     }
 }

@@ -164,6 +164,20 @@ pub(super) fn find_line<F: Files, T>(
     }
 }
 
+/// Calls `each` with the first line of the file, or with as much of it as there is room for on a
+/// small stack.
+pub(super) fn first_line<F: Files, T>(
+    files: &F,
+    path: &str,
+    each: impl FnOnce(&str) -> Option<T>,
+) -> Option<T> {
+    let mut file = files.open(path)?;
+    let mut buffer = [0; 192];
+    let read = files.read(&mut file, &mut buffer);
+    let line = buffer[..read].split(|&byte| byte == b'\n').next()?;
+    str::from_utf8(line).ok().and_then(each)
+}
+
 /// Returns the CPUs that control groups grant, rounded down; `None` if they set no quota.
 fn quota<F: Files>(files: &F) -> Option<u32> {
     let mut group = None;

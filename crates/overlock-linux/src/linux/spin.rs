@@ -24,8 +24,7 @@
 //! For a new object it spins on a crowded machine too, for `NEW_NS`.
 //!
 //! It spins for as long as a wake-up costs, which is measured, and for `LONGEST_NS` at
-//! most. It stops at once if it is interrupted by a signal, or loses its CPU, since another thread
-//! wants that.
+//! most. It stops at once if it loses its CPU, since another thread wants that.
 //!
 //! Nothing here is needed for correctness: an object's score is found by a hash of its address, and
 //! two objects may share one. All accesses are Relaxed.
@@ -41,8 +40,10 @@ use super::release;
 
 mod machine;
 mod sequence;
+mod signals;
 
-pub use sequence::{Before, Watch, is_interruptible, until_changed};
+pub use sequence::{Watch, until_changed};
+pub use signals::{Held, are_handled};
 
 /// The result of a spin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +56,8 @@ pub enum Spun {
     Over,
     /// This wait cannot begin with a spin.
     Unfit,
-    /// A signal was handled, or the CPU was lost.
+    /// The CPU was lost, or the thread's own code ran as a signal handler.
     Interrupted,
-    /// The former, if that is known.
-    Signalled,
 }
 
 /// The longest spin.
@@ -322,16 +321,25 @@ pub(super) fn give_up() {
 }
 
 /// Spins before the calling thread sleeps on the object at this address, if the [rule](self) says
-/// so. Nobody has waited for a new object before. `poll` spins until the given time of [`ticks`].
-/// It may return early, and knows whether it was interrupted.
+/// so. Nobody has waited for a new object before. `begin` runs first if the thread may look at the
+/// machine and spin, and may refuse. `poll` spins until the given time of [`ticks`]. It may return
+/// early.
 #[inline]
-pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun {
+pub fn spin(
+    object: usize,
+    is_new: bool,
+    begin: impl FnOnce() -> bool,
+    poll: impl FnOnce(u64) -> Spun,
+) -> Spun {
     let mode = MODE.load(Relaxed);
     let score = Score::of(object);
     if mode == OFF || !(is_new || score.promises()) {
         return Spun::Over;
     }
     let now = ticks();
+    if !(is_new || machine::may_have_room(now)) || !begin() {
+        return Spun::Over;
+    }
     let limit = match mode {
         AUTO => WAKE_UPS.spin(),
         micros => machine::ticks_of(u64::from(micros) * 1000),
@@ -356,7 +364,6 @@ pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun
     match spun {
         Spun::AtOnce => {}
         Spun::Unfit => score.skips.store(PROBE, Relaxed),
-        Spun::Signalled => budget.spend(took),
         Spun::Ready => {
             score.learn(true);
             Account::add_spin(true, took);
@@ -390,11 +397,20 @@ pub fn wakes(object: usize) {
 #[inline]
 pub fn woken(object: usize, since: u64) {
     let woken = Score::of(object).woken.load(Relaxed);
-    let now = ticks();
-    if woken > since && now > woken {
-        Account::add_wake(now - woken);
+    if woken > since {
+        learn_wake(woken);
+    }
+}
+
+/// Out of line: the frame of a wait is small.
+#[cold]
+#[inline(never)]
+fn learn_wake(woken: u64) {
+    let latency = ticks().saturating_sub(woken);
+    if latency > 0 {
+        Account::add_wake(latency);
         if machine::had_room() {
-            WAKE_UPS.learn(now - woken);
+            WAKE_UPS.learn(latency);
         }
     }
 }

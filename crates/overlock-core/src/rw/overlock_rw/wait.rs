@@ -199,7 +199,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
         attempt: impl Fn(&Self) -> bool,
     ) -> bool {
         if time_left::<P>(until) > MIN_BACKOFF_LIMIT_NS {
-            for nanos in BACKOFF_NS {
+            for &nanos in &BACKOFF_NS {
                 P::yield_slice(P::ticks());
                 P::pause(Pause::Delay(nanos));
                 if attempt(self) {

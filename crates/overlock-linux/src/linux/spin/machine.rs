@@ -5,9 +5,9 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use super::super::quota::{self, Files, Kernel, find_line};
+use super::super::quota::{self, Files, Kernel, first_line};
 use super::super::{clock, extras};
-use super::LOOK_NS;
+use super::{Held, LOOK_NS};
 
 /// The interval after a look that was refused.
 const REFUSED_NS: u64 = 10_000 * LOOK_NS;
@@ -67,34 +67,19 @@ fn measure_ticks() {
     }
 }
 
-/// Whether the kernel clears `rseq_cs` for each signal: see [`super::Watch`].
-static TELLS: AtomicBool = AtomicBool::new(false);
-
-pub(super) fn tells_of_signals() -> bool {
-    TELLS.load(Relaxed)
-}
-
-/// Whether a kernel of this release does.
-fn clears_sequences(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
-        return false;
-    };
-    ((4, 18)..(6, 19)).contains(&(major, minor))
-}
-
 /// Runs when the program is loaded.
 pub(in super::super) fn start() {
     START.0.store(clock::now().as_nanos(), Relaxed);
     START.1.store(clock::ticks(), Relaxed);
-    let release = rustix::system::uname();
-    TELLS.store(
-        release.release().to_str().is_ok_and(clears_sequences),
-        Relaxed,
-    );
     // SAFETY: has no preconditions.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     ONLINE.store(u32::try_from(online).unwrap_or(0), Relaxed);
+}
+
+/// Whether [`has_room`] is, or may be, true now. Without a look.
+#[inline]
+pub(super) fn may_have_room(now: u64) -> bool {
+    had_room() || now >= NEXT.load(Relaxed)
 }
 
 /// Whether a thread may spin at this time of [`clock::ticks`].
@@ -142,7 +127,8 @@ pub(super) fn is_crowded(now: u64) {
 #[cold]
 #[inline(never)]
 fn look(now: u64) -> bool {
-    let room = extras::ask(|| room(&Kernel)).flatten();
+    // A handler that leaves by a jump would leave a file open.
+    let room = extras::ask(|| Held::begin().and_then(|_held| room(&Kernel))).flatten();
     measure_ticks();
     ROOM.store(room == Some(true), Relaxed);
     let took = clock::ticks().saturating_sub(now);
@@ -227,9 +213,10 @@ impl Stolen {
         self.is_much.load(Relaxed)
     }
 
-    /// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
+    /// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, and two
+    /// more.
     fn times<F: Files>(files: &F) -> Option<(u64, u64)> {
-        find_line(files, "/proc/stat", |line| {
+        first_line(files, "/proc/stat", |line| {
             let times = line.strip_prefix("cpu ")?.split_ascii_whitespace().take(8);
             let (mut all, mut last) = (0, 0);
             for time in times {
@@ -243,7 +230,7 @@ impl Stolen {
 
 /// The runnable tasks of the machine, from the fourth field of /proc/loadavg: `3/107`.
 fn runnable<F: Files>(files: &F) -> Option<u32> {
-    find_line(files, "/proc/loadavg", |line| {
+    first_line(files, "/proc/loadavg", |line| {
         line.split(' ').nth(3)?.split('/').next()?.parse().ok()
     })
 }
@@ -256,7 +243,7 @@ thread_local! {
 /// Whether the thread has waited for a CPU, or for its group's next period, since its last look.
 fn is_delayed<F: Files>(files: &F) -> bool {
     // The second field: nanoseconds on a run queue.
-    let delay = find_line(files, "/proc/thread-self/schedstat", |line| {
+    let delay = first_line(files, "/proc/thread-self/schedstat", |line| {
         line.split(' ').nth(1)?.parse().ok()
     });
     let Some(delay) = delay else {
@@ -293,20 +280,6 @@ mod tests {
             buffer[..now.len()].copy_from_slice(now.as_bytes());
             *file = rest;
             now.len()
-        }
-    }
-
-    #[test]
-    fn kernels_that_tell_of_signals_are_known_by_their_release() {
-        for (release, clears) in [
-            ("6.18.3-cloud-amd64", true),
-            ("5.10.0-27-amd64", true),
-            ("4.17.0", false),
-            ("6.19.0-rc1", false),
-            ("7.0", false),
-            ("", false),
-        ] {
-            assert_eq!(clears_sequences(release), clears, "{release}");
         }
     }
 

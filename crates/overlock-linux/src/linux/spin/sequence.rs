@@ -1,73 +1,24 @@
-//! The spin itself: a restartable sequence, which the kernel makes the thread leave when it handles
-//! a signal or gives the CPU to another thread.
-//!
-//! The kernel would have ended the thread's sleep for the signal, and a thread that does not sleep
-//! yet would miss it: so the spin ends too. And a thread that lost its CPU need not wait for it
+//! The spin itself: a restartable sequence, which the kernel makes the thread leave when it gives
+//! the CPU to another thread, or handles a signal. A thread that lost its CPU need not wait for it
 //! only to spin on.
 
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::super::{extras, release};
 use super::{Spun, ticks};
 
-/// Tells a signal from other interruptions, after a spin that began later than this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Before {
-    /// None if signals are of no interest.
-    switches: Option<libc::c_long>,
-    restarts: Option<u32>,
-}
-
-impl Before {
-    /// `tells` makes it exact, by a system call. None if the process makes no more of them than it
-    /// must.
-    pub fn now(tells: bool) -> Option<Before> {
-        let switches = match tells {
-            true => Some(extras::ask(switches)?),
-            false => None,
-        };
-        Some(Before {
-            switches,
-            restarts: release::restarts(),
-        })
-    }
-
-    /// Whether an interruption since then was by a signal: no thread has restarted the sequences of
-    /// the process, and the thread has not lost its CPU. False unless that `tells`. Some ten times
-    /// a second it is neither, but work that the kernel does for the thread.
-    pub fn may_be_signal(self) -> bool {
-        self.switches.is_some() && self.restarts.is_some() && Before::now(true) == Some(self)
-    }
-}
-
-/// How often the calling thread has lost or given up its CPU.
-fn switches() -> libc::c_long {
-    // SAFETY: all zero bytes are a valid value.
-    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
-    // SAFETY: valid for the write.
-    unsafe { crate::system_call!(libc::SYS_getrusage, libc::RUSAGE_THREAD, &raw mut usage) };
-    usage.ru_nivcsw + usage.ru_nvcsw
-}
-
-/// Whether [`until_changed`] notices signals.
-pub fn is_interruptible() -> bool {
-    watch::place().is_some()
-}
-
-/// Notices that the thread handles a signal or loses its CPU, without a system call.
+/// Notices that the thread loses its CPU, without a system call.
 ///
-/// The kernel clears `rseq_cs` whenever it delivers a signal to the thread, or takes its CPU,
-/// outside of the sequence that `rseq_cs` names (linux/rseq.h). So it names one that nobody runs.
-/// From Linux 6.19 on the kernel does so only where the thread was interrupted outside of system
-/// calls, so there is no watch.
+/// The kernel clears `rseq_cs` whenever it takes the thread's CPU, or delivers a signal, outside of
+/// the sequence that `rseq_cs` names (linux/rseq.h). So it names one that nobody runs. From Linux
+/// 6.19 on the kernel does so only where the thread was interrupted outside of system calls.
+/// Without restartable sequences nothing is noticed.
 #[derive(Debug)]
 pub struct Watch {
-    /// The offset of `rseq_cs`.
-    place: isize,
-    /// The value that it is set to. A signal handler may set it to a sequence of its own.
-    sequence: usize,
+    /// The offset of `rseq_cs`, and the value that it is set to. A signal handler may set it to a
+    /// sequence of its own.
+    set: Option<(isize, usize)>,
     /// It belongs to its thread.
     _unsend: PhantomData<*const ()>,
 }
@@ -169,31 +120,30 @@ mod watch {
 }
 
 impl Watch {
-    /// None if the kernel does not tell.
-    pub fn begin() -> Option<Watch> {
-        let place = super::machine::tells_of_signals()
-            .then(watch::place)
-            .flatten()?;
+    /// Begins to look.
+    pub fn begin() -> Watch {
         // SAFETY: it is that.
-        let sequence = unsafe { watch::begin(place) };
-        Some(Watch {
-            place,
-            sequence,
+        let set = watch::place().map(|place| (place, unsafe { watch::begin(place) }));
+        Watch {
+            set,
             _unsend: PhantomData,
-        })
+        }
     }
 
-    /// Whether there was a signal, or the CPU was lost, since the beginning.
+    /// Whether the CPU was lost since then.
     pub fn has_noticed(&self) -> bool {
         // SAFETY: as above.
-        unsafe { watch::get(self.place) != self.sequence }
+        self.set
+            .is_some_and(|(place, sequence)| unsafe { watch::get(place) != sequence })
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { watch::end(self.place) };
+        if let Some((place, _)) = self.set {
+            // SAFETY: as above.
+            unsafe { watch::end(place) };
+        }
     }
 }
 
