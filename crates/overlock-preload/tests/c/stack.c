@@ -1,6 +1,6 @@
 /* Waits in each way on a stack of the smallest size. With a first argument, also checks that no
- * lock takes more than that many bytes of it. A wait for a condition or a semaphore may look whether
- * the machine has a CPU for a spinner, and so may take more. */
+ * lock takes more than that many bytes of it. A wait for a condition or a semaphore may take more,
+ * since it may look whether the machine has a CPU for a spinner. */
 #include "objects.h"
 
 enum { PAINTED = 8192, RED_ZONE = 256, LOOK = 768 };
