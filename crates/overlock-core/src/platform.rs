@@ -114,6 +114,8 @@ pub(crate) mod atomic;
 pub(crate) mod atomics;
 pub(crate) mod contexts;
 mod lanes;
+#[cfg(target_has_atomic = "64")]
+pub mod spins;
 mod time;
 
 use core::sync::atomic::Ordering;

@@ -1,11 +1,9 @@
 //! When a thread spins before it sleeps: one policy for all waits.
 //!
 //! In a virtual machine a wake-up is dear, since an idle CPU has halted and the interrupt goes
-//! through the hypervisor: `overlock wakeups` says how dear. A thread that spins for as long as a
-//! wake-up costs pays at most twice what the best choice would have cost (Karlin, Manasse, McGeoch,
-//! Owicki, "Competitive randomized algorithms for non-uniform problems", SODA 1990). That holds
-//! while its CPU would otherwise be idle. With all CPUs busy a wake-up is cheap, and a spinner
-//! takes a CPU from a thread that works.
+//! through the hypervisor: `overlock wakeups` says how dear. A spin for as long as that is a good
+//! bet while the CPU would otherwise be idle ([`spins`] says why). With all CPUs busy a wake-up is
+//! cheap, and a spinner takes a CPU from a thread that works.
 //!
 //! # The rule
 //!
@@ -13,18 +11,18 @@
 //!
 //! | condition | bound | how it is known |
 //! |---|---|---|
-//! | the object is new, or spins were worth it | a score, and some waits to try again | `Score` |
-//! | no other thread spins on the object | one spinner | `Score::claim` |
+//! | the object is new, or spins were worth it | a score, and some waits to try again | [`Score`] |
+//! | no other thread spins on the object | one spinner | [`Score::claim`] |
 //! | no more tasks run than there are CPUs | a look each `LOOK_NS` | `machine` |
 //! | the quota of the process's control group leaves room | the same | `machine` |
 //! | the hypervisor takes no CPU away | the stolen time, each 0.1 s | `machine` |
-//! | the thread has no real-time priority | each second | `Budget` |
-//! | the thread's spins in vain take little time | a `VAIN_SHARE`th | `Budget` |
+//! | the thread has no real-time priority | each second | [`Budget`] |
+//! | the thread's spins in vain take little time | a twentieth | [`Budget`] |
 //!
-//! For a new object it spins on a crowded machine too, for `NEW_NS`.
+//! For a new object it spins on a crowded machine too ([`spins::longest`]).
 //!
-//! It spins for as long as a wake-up costs, which is measured, and for `LONGEST_NS` at
-//! most. It stops at once if it loses its CPU, since another thread wants that.
+//! It spins for as long as a wake-up costs, which is measured, within the bounds of [`spins`]. It
+//! stops at once if it loses its CPU, since another thread wants that.
 //!
 //! Nothing here is needed for correctness: an object's score is found by a hash of its address, and
 //! two objects may share one. All accesses are Relaxed.
@@ -32,7 +30,9 @@
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use overlock_core::platform::spins::{self, Budget, Score};
 
 use super::clock::ticks;
 pub use super::clock::ticks as now;
@@ -60,148 +60,37 @@ pub enum Spun {
     Interrupted,
 }
 
-/// The longest spin.
-const LONGEST_NS: u64 = 50_000;
-/// The longest spin on a crowded machine, for a new object: a group commit, whose writers wait for
-/// an object of their own each time, gains a fifth.
-const NEW_NS: u64 = 20_000;
-/// The shortest, and the first guess for a wake-up's cost. These and those below are in [`ticks`],
-/// which need not be exact.
-const SHORTEST_NS: u64 = 10_000;
+/// The first guess for a wake-up's cost. This and those below are in [`ticks`], which need not be
+/// exact.
 const GUESS_NS: u64 = 30_000;
-/// At least one wait in so many spins, to see whether it has become worth it; twice as many after
-/// each such spin in vain, and so often.
-const PROBE: u16 = 32;
-const DOUBTS: u8 = 5;
 /// The interval between two looks at the machine.
 const LOOK_NS: u64 = 1_000_000;
-/// Of its time a thread spends at most one part in so many in spins in vain.
-const VAIN_SHARE: u64 = 20;
-/// The most that a thread saves up for such spins.
-const SAVINGS_NS: u64 = 20 * LONGEST_NS;
+/// How many objects have an entry of their own, unless their addresses collide.
+const OBJECTS: usize = 1024;
 
-/// The interval between two looks at a thread's priority.
-const PRIORITY_NS: u64 = 1_000_000_000;
+static TABLE: [Object; OBJECTS] = [const { Object::new() }; OBJECTS];
 
-/// How many objects have a score of their own, unless their addresses collide.
-const SCORES: usize = 1024;
-
-static TABLE: [Score; SCORES] = [const { Score::new() }; SCORES];
-
-/// The experience with waits on an object.
+/// The score of an object, and the start of its last wake-up.
 #[derive(Debug)]
 #[repr(align(32))]
-struct Score {
-    /// The time until which a thread spins here. It ends by itself, so that a thread that is killed
-    /// or unwound in its spin holds up nobody.
-    claimed: AtomicU64,
+struct Object {
+    score: Score,
     /// When a sleeper was woken last.
     woken: AtomicU64,
-    /// From 0 to [`Score::MOST`].
-    worth: AtomicU8,
-    /// Waits until the next try where it is not enough, and how often the tries have failed.
-    skips: AtomicU16,
-    doubts: AtomicU8,
 }
 
-impl Score {
-    const MOST: u8 = 16;
-    /// The least with which each wait spins.
-    const ENOUGH: u8 = 4;
-
+impl Object {
     const fn new() -> Self {
-        Score {
-            claimed: AtomicU64::new(0),
+        Object {
+            score: Score::new(),
             woken: AtomicU64::new(0),
-            worth: AtomicU8::new(0),
-            skips: AtomicU16::new(0),
-            doubts: AtomicU8::new(0),
         }
     }
 
-    fn of(object: usize) -> &'static Score {
+    fn at(address: usize) -> &'static Object {
         // Fibonacci hashing: the high bits depend on all of the address.
-        let hash = (object as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        &TABLE[(hash >> (64 - SCORES.ilog2())) as usize]
-    }
-
-    fn promises(&self) -> bool {
-        if self.worth.load(Relaxed) >= Self::ENOUGH {
-            return true;
-        }
-        let skips = self.skips.load(Relaxed);
-        self.skips.store(skips.saturating_sub(1), Relaxed);
-        skips == 0
-    }
-
-    /// Quick to rise, slow to fall.
-    fn learn(&self, ready: bool) {
-        let worth = self.worth.load(Relaxed);
-        let next = match ready {
-            true => (worth + 4).clamp(Self::MOST / 2, Self::MOST),
-            false => worth.saturating_sub(1),
-        };
-        let doubts = match next >= Self::ENOUGH {
-            true => 0,
-            false => self.doubts.load(Relaxed).min(DOUBTS),
-        };
-        self.worth.store(next, Relaxed);
-        self.skips.store(PROBE << doubts, Relaxed);
-        self.doubts.store(doubts + 1, Relaxed);
-    }
-
-    /// Makes the caller the object's only spinner until then.
-    fn claim(&self, now: u64, until: u64) -> bool {
-        let claimed = self.claimed.load(Relaxed);
-        claimed <= now
-            && self
-                .claimed
-                .compare_exchange(claimed, until, Relaxed, Relaxed)
-                .is_ok()
-    }
-}
-
-/// The time that a thread may spend on spins in vain: nothing if it has a real-time priority, since
-/// it would keep others from its CPU.
-#[derive(Clone, Copy, Debug)]
-struct Budget {
-    /// The time of the last account.
-    at: u64,
-    savings: u64,
-    is_realtime: bool,
-    /// When to look again whether it is.
-    look: u64,
-}
-
-impl Budget {
-    const NEW: Budget = Budget {
-        at: 0,
-        savings: SAVINGS_NS,
-        is_realtime: false,
-        look: 0,
-    };
-
-    /// Adds the share of the time since the last account.
-    fn at(self, now: u64) -> Budget {
-        let earned = now.saturating_sub(self.at) / VAIN_SHARE;
-        let (is_realtime, look) = match now < self.look {
-            true => (self.is_realtime, self.look),
-            false => (machine::is_realtime(), now.saturating_add(PRIORITY_NS)),
-        };
-        Budget {
-            at: now,
-            savings: self.savings.saturating_add(earned).min(SAVINGS_NS),
-            is_realtime,
-            look,
-        }
-    }
-
-    fn pays(self, nanos: u64) -> bool {
-        self.savings >= nanos && !self.is_realtime
-    }
-
-    fn spend(&mut self, nanos: u64) {
-        self.savings = self.savings.saturating_sub(nanos);
+        let hash = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &TABLE[(hash >> (64 - OBJECTS.ilog2())) as usize]
     }
 }
 
@@ -277,17 +166,12 @@ impl WakeUps {
     fn learn(&self, nanos: u64) {
         let known = self.0.load(Relaxed);
         // A sleeper whose CPU was busy says nothing about wake-ups.
-        let nanos = nanos.min(2 * LONGEST_NS);
+        let nanos = nanos.min(2 * spins::LONGEST_NS);
         self.0.store(known - known / 16 + nanos / 16, Relaxed);
     }
 
     fn latency(&self) -> u64 {
         self.0.load(Relaxed)
-    }
-
-    /// The waker's system call and the cold caches cost about as much again as the latency.
-    fn spin(&self) -> u64 {
-        (2 * self.latency()).max(SHORTEST_NS)
     }
 }
 
@@ -332,7 +216,7 @@ pub fn spin(
     poll: impl FnOnce(u64) -> Spun,
 ) -> Spun {
     let mode = MODE.load(Relaxed);
-    let score = Score::of(object);
+    let score = &Object::at(object).score;
     if mode == OFF || !(is_new || score.promises()) {
         return Spun::Over;
     }
@@ -341,16 +225,15 @@ pub fn spin(
         return Spun::Over;
     }
     let limit = match mode {
-        AUTO => WAKE_UPS.spin(),
+        AUTO => spins::worth(WAKE_UPS.latency()),
         micros => machine::ticks_of(u64::from(micros) * 1000),
     };
-    let most = match machine::has_room(now) {
-        true => LONGEST_NS,
-        false if is_new && machine::has_others() => NEW_NS,
-        false => return Spun::Over,
+    let has_room = machine::has_room(now);
+    let Some(most) = spins::longest(has_room, is_new, machine::has_others) else {
+        return Spun::Over;
     };
     let limit = limit.min(machine::ticks_of(most));
-    let mut budget = BUDGET.get().at(now);
+    let mut budget = BUDGET.get().at(now, machine::is_realtime);
     if !budget.pays(limit) || !score.claim(now, now + limit) {
         BUDGET.set(budget);
         return Spun::Over;
@@ -358,12 +241,11 @@ pub fn spin(
     let restarts = release::restarts();
     let spun = poll(now + limit);
     let end = ticks();
-    // A spinner that comes later may have claimed it by now; then there are two for a moment.
-    score.claimed.store(0, Relaxed);
+    score.unclaim();
     let took = end.saturating_sub(now);
     match spun {
         Spun::AtOnce => {}
-        Spun::Unfit => score.skips.store(PROBE, Relaxed),
+        Spun::Unfit => score.put_off(),
         Spun::Ready => {
             score.learn(true);
             Account::add_spin(true, took);
@@ -379,7 +261,7 @@ pub fn spin(
             }
         }
     }
-    BUDGET.set(Budget { at: end, ..budget });
+    BUDGET.set(budget.after_spin(end));
     spun
 }
 
@@ -390,13 +272,13 @@ pub fn wakes(object: usize) {
     if MODE.load(Relaxed) == OFF {
         return;
     }
-    Score::of(object).woken.store(ticks(), Relaxed);
+    Object::at(object).woken.store(ticks(), Relaxed);
 }
 
 /// Says that the caller was woken on the object, where it began to sleep at `since`.
 #[inline]
 pub fn woken(object: usize, since: u64) {
-    let woken = Score::of(object).woken.load(Relaxed);
+    let woken = Object::at(object).woken.load(Relaxed);
     if woken > since {
         learn_wake(woken);
     }
@@ -417,11 +299,8 @@ fn learn_wake(woken: u64) {
 
 /// After fork() in the child: nothing is learned across it.
 pub(super) fn forget() {
-    for score in &TABLE {
-        score.claimed.store(0, Relaxed);
-        score.worth.store(0, Relaxed);
-        score.skips.store(0, Relaxed);
-        score.doubts.store(0, Relaxed);
+    for object in &TABLE {
+        object.score.forget();
     }
     BUDGET.set(Budget::NEW);
 }
