@@ -12,6 +12,7 @@
 
 mod access;
 mod balance;
+mod before_sleep;
 mod buffer;
 mod calls;
 mod events;
@@ -40,6 +41,7 @@ pub(crate) use spin::{Spun, asks, judge, spin};
 use state::Engine;
 pub use state::LockEvents;
 
+pub(crate) use before_sleep::SpinFirst;
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, lock_event,

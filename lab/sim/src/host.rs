@@ -112,6 +112,9 @@ pub struct Host {
     pub pause_exit: Option<PauseExit>,
     /// A full memory barrier on all CPUs, requested by one.
     pub heavy_barrier: Time,
+    /// Whether a wait in a lock's queue begins with a spin where that is worth it, as on Linux. A
+    /// kernel's locks do not.
+    pub spins: bool,
 }
 
 impl Host {
@@ -140,6 +143,7 @@ impl Host {
             chores: Some(Chores::KVM),
             pause_exit: Some(PauseExit::KVM),
             heavy_barrier: Time::us(3),
+            spins: false,
         }
     }
 
@@ -191,6 +195,7 @@ impl Host {
             chores: None,
             pause_exit: None,
             heavy_barrier: Time::ns(1_500),
+            spins: true,
         }
     }
 

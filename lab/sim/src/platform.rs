@@ -9,7 +9,7 @@ use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 use overlock_family::FamilyPlatform;
 
-use crate::engine::{self, Spun};
+use crate::engine::{self, SpinFirst, Spun};
 use crate::tables;
 use crate::time::Time;
 use crate::word::{U8, U16, U32, U64, Usize};
@@ -90,6 +90,16 @@ impl Platform for Sim {
             Pause::Nanos(nanos) => engine::spin_for(nanos),
             Pause::Delay(nanos) => engine::delay(Time::ns(nanos)),
         }
+    }
+
+    fn spin_first(object: usize, is_new: bool, word: &U32, expected: u32) -> bool {
+        let Some(spin) = SpinFirst::begin(object, is_new) else {
+            // As on a platform without spins: the kernel's locks look once more, too.
+            return word.load(Ordering::Relaxed) != expected;
+        };
+        let limit = Spin::Until(Instant::from_nanos(spin.until.as_ns()));
+        let seen = Self::wait_until(word, Ordering::Relaxed, limit, |seen| seen != expected);
+        spin.ends(seen.is_ok())
     }
 
     fn halt(word: &U32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {

@@ -142,6 +142,13 @@ impl Schedule {
         self.cpus[cpu].queue.len()
     }
 
+    /// Whether no more vCPUs are runnable than there are CPUs, without those that the host uses.
+    pub fn has_room(&self) -> bool {
+        let runnable =
+            |cpu: &Cpu| cpu.queue.len() + usize::from(cpu.current.is_some() || cpu.reserved);
+        self.cpus.iter().map(runnable).sum::<usize>() <= self.cpus.len()
+    }
+
     /// Whether no vCPU is queued for a free CPU, each vCPU in `ready` runs or is queued exactly
     /// once and on the CPU of its task, and no other vCPU is.
     pub fn is_sound(&self, ready: impl Fn(usize) -> bool) -> bool {

@@ -82,8 +82,7 @@ impl Case {
     }
 
     fn host(&self) -> Host {
-        let host = Host::preset(self.host);
-        host.expect("tables name presets").clone()
+        Host::named(self.host).expect("tables name hosts")
     }
 }
 

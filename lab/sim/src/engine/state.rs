@@ -1,5 +1,6 @@
 //! The state of a simulation, and the passing of its time.
 
+use overlock_core::platform::spins::Score;
 use overlock_core::stat::Event as LockEvent;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
@@ -38,6 +39,8 @@ pub(super) struct Engine {
     pub next_check: Time,
     pub counts: Counts,
     pub sleepers: FxHashMap<usize, Vec<usize>>,
+    /// By the addresses of what vCPUs have waited for.
+    pub scores: FxHashMap<usize, Score>,
     /// The vCPU of each guest that a yield went to last.
     pub boosted: Vec<usize>,
     pub random: Random,
@@ -109,6 +112,7 @@ impl Engine {
             next_check: CHECK_INTERVAL,
             counts: Counts::default(),
             sleepers: FxHashMap::default(),
+            scores: FxHashMap::default(),
             boosted: vec![0; setup.guests],
             signals: Vec::new(),
             lock_events: LockEvents::default(),

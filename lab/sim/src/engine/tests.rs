@@ -81,6 +81,7 @@ pub(super) const HOST: Host = Host {
     chores: None,
     pause_exit: None,
     heavy_barrier: Time::ns(4_100),
+    spins: false,
 };
 
 pub(super) fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> Setup<'a> {

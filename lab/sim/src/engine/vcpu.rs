@@ -1,5 +1,7 @@
 //! The state of a vCPU.
 
+use overlock_core::platform::spins::Budget;
+
 use super::buffer::Stores;
 use super::spin::{Phase, Spin, Spun};
 use crate::account::{Account, State};
@@ -84,6 +86,8 @@ pub(super) struct Vcpu {
     pub delay: Time,
     /// How long its host polls for it.
     pub poll: Time,
+    /// Its time for spins before sleeps that are in vain.
+    pub budget: Budget,
     /// Whether it is out of the guest after spinning, and whether it may be a yield target then.
     pub spinning: bool,
     pub eligible: bool,
@@ -120,6 +124,7 @@ impl Vcpu {
             changes_seen: 0,
             delay: Time::ZERO,
             poll: Time::ZERO,
+            budget: Budget::NEW,
             spinning: false,
             eligible: false,
             preempted: false,

@@ -43,6 +43,7 @@ static KEYS: &[Key<Host>] = &[
     Key::new("pause_gap", "Two pauses further apart than this are not in the same loop", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.gap)).of("pause_exit"),
     Key::new("pause_cost", "The exit, the search for a vCPU to yield to, and the entry", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.cost)).of("pause_exit"),
     Key::new("heavy_barrier", "A full memory barrier on all CPUs, requested by one", Domain::Time(SOME, LONG), |h| Some(&mut h.heavy_barrier)),
+    Key::new("spins", "A wait in a queue begins with a spin where that is worth it; not one of a peer's model", Domain::Flag, |h| Some(&mut h.spins)),
 ];
 
 impl Spec for Host {

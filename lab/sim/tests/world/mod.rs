@@ -84,6 +84,7 @@ const PLAIN: Host = Host {
     chores: None,
     pause_exit: None,
     heavy_barrier: Time::us(3),
+    spins: false,
 };
 
 /// It polls for halted vCPUs, has work of its own, and has pause-loop exits.
@@ -119,7 +120,7 @@ fn exits() -> Host {
     }
 }
 
-/// Cheap halts and kicks.
+/// Cheap halts and kicks, and spins before halts.
 fn cheap() -> Host {
     Host {
         name: Cow::Borrowed("cheap"),
@@ -130,6 +131,7 @@ fn cheap() -> Host {
         wake_idle: Time::us(5),
         wake_busy: Time::ns(1_500),
         awake: Time::us(1),
+        spins: true,
         ..PLAIN
     }
 }
