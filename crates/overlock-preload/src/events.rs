@@ -28,7 +28,7 @@ use overlock_shared::ObjectKind;
 
 use crate::sandbox::result;
 use crate::stat;
-use crate::waits::{self, LEAST_NS, is_readable, is_writable};
+use crate::waits::{self, LEAST_NS, is_readable, is_time, is_writable, nanos};
 
 /// The most files of a set.
 const FILES: usize = 32;
@@ -93,7 +93,7 @@ fn is_long_time(time: *const timespec) -> Option<()> {
     }
     // SAFETY: the kernel has just read it.
     let time = unsafe { time.read_unaligned() };
-    (time.tv_sec > 0 || time.tv_nsec >= LEAST_NS).then_some(())
+    (is_time(&time) && nanos(&time) >= LEAST_NS).then_some(())
 }
 
 /// A number for the object of this kind.

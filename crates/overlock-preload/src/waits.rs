@@ -41,7 +41,7 @@ pub(crate) unsafe extern "C-unwind" fn futex(
         unsafe { syscall_slowly(number, word, operation, value, time, other, mask) }
     };
     match operation as c_int & !OPTIONS {
-        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET if is_valid(operation as c_int, mask) => {
             let waits = stat::Event::begin();
             let spun = spin_futex(word, operation as c_int, value as u32, time);
             let answer = match spun {
@@ -69,6 +69,14 @@ pub(crate) unsafe extern "C-unwind" fn futex(
             next()
         }
         _ => next(),
+    }
+}
+
+/// Whether the kernel compares the word: it refuses some arguments before.
+fn is_valid(operation: c_int, mask: usize) -> bool {
+    match operation & !OPTIONS == libc::FUTEX_WAIT_BITSET {
+        true => mask as u32 != 0,
+        false => operation & libc::FUTEX_CLOCK_REALTIME == 0,
     }
 }
 
@@ -140,6 +148,9 @@ fn is_far(operation: c_int, time: usize) -> bool {
     let time: *const timespec = core::ptr::with_exposed_provenance(time);
     // SAFETY: the kernel has just read it.
     let time = unsafe { time.read_unaligned() };
+    if !is_time(&time) {
+        return false;
+    }
     if operation & !OPTIONS == libc::FUTEX_WAIT_BITSET {
         let clock = match operation & libc::FUTEX_CLOCK_REALTIME {
             0 => libc::CLOCK_MONOTONIC,
@@ -150,7 +161,13 @@ fn is_far(operation: c_int, time: usize) -> bool {
     nanos(&time) >= LEAST_NS
 }
 
-fn nanos(time: &timespec) -> i64 {
+/// Whether the kernel takes it for a time: it refuses others, whatever the state of the object.
+pub(crate) fn is_time(time: &timespec) -> bool {
+    time.tv_sec >= 0 && (0..1_000_000_000).contains(&time.tv_nsec)
+}
+
+/// The time in nanoseconds.
+pub(crate) fn nanos(time: &timespec) -> i64 {
     time.tv_sec
         .saturating_mul(1_000_000_000)
         .saturating_add(time.tv_nsec)

@@ -256,6 +256,46 @@ static void check_errors(void)
     puts("errors");
 }
 
+/* The kernel refuses a time that is none, and other wrong arguments, where the wait would end at
+ * once, too: after waits on the same object for which spins were worth it. */
+static void check_refusals(void)
+{
+    static struct timespec none[] = {{0, 1000000000}, {-1, 500000000}, {1, -1}, {5, 2000000000}};
+    struct epoll_event event;
+    char byte = 0;
+    int with_clock = 0;
+    pthread_t partner;
+    OK(pthread_create(&partner, NULL, answers, (void *)EPOLL));
+    for (int i = 0; i < ROUNDS; ++i) {
+        for (enum way way = EPOLL; way <= SELECT; ++way) {
+            if (!is_masked(way))
+                round_trip(way);
+        }
+        struct timespec *time = &none[i % 4];
+        struct pollfd file = {to_me[0], POLLIN, 0};
+        fd_set set;
+        FD_ZERO(&set);
+        FD_SET(to_me[0], &set);
+        CHECK(write(to_me[1], &byte, 1) == 1);
+        CHECK(epoll_pwait2(epoll, &event, 1, time, NULL) == -1 && errno == EINVAL);
+        CHECK(ppoll(&file, 1, time, NULL) == -1 && errno == EINVAL);
+        CHECK(pselect(to_me[0] + 1, &set, NULL, NULL, time, NULL) == -1 && errno == EINVAL);
+        CHECK(read(to_me[0], &byte, 1) == 1);
+        const int private = FUTEX_PRIVATE_FLAG;
+        CHECK(futex(&word, FUTEX_WAIT | private, 7, time) == -1 && errno == EINVAL);
+        CHECK(futex(&word, FUTEX_WAIT_BITSET | private, 7, time) == -1 && errno == EINVAL);
+        CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | private, 7, NULL, NULL, 0) == -1
+              && errno == EINVAL);
+        /* Few kernels take it. */
+        CHECK(futex(&word, FUTEX_WAIT | FUTEX_CLOCK_REALTIME | private, 7, NULL) == -1);
+        CHECK(i == 0 || errno == with_clock);
+        with_clock = errno;
+    }
+    CHECK(write(to_partner[1], "q", 1) == 1);
+    OK(pthread_join(partner, NULL));
+    printf("refusals, %d for a clock\n", with_clock);
+}
+
 static void *polls(void *unused)
 {
     struct pollfd file = {to_me[0], POLLIN, 0};
@@ -314,6 +354,7 @@ int main(void)
     check_no_signals();
     check_times();
     check_errors();
+    check_refusals();
     check_cancellation();
     check_children();
     return 0;
