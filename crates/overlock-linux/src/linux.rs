@@ -69,12 +69,9 @@ impl Atomics for Linux {
 impl Platform for Linux {
     #[inline]
     fn spin_first(object: usize, is_new: bool, word: &AtomicU32, expected: u32) -> bool {
-        spin::spin(
-            object,
-            is_new,
-            || true,
-            |until| spin::until_changed(word, expected, until),
-        ) == spin::Spun::Ready
+        spin::spin(object, is_new, |until| {
+            spin::until_changed(word, expected, until)
+        }) == spin::Spun::Ready
     }
 
     fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {

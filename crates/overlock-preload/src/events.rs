@@ -55,7 +55,11 @@ fn spin<T>(
         let mut looks = 0;
         loop {
             found = look(&prepared);
-            // An error teaches nothing.
+            // The kernel looks for signals after the files.
+            if found == -libc::EINTR as isize {
+                return Spun::Interrupted;
+            }
+            // Another error teaches nothing.
             if found < 0 || found > 0 && looks == 0 {
                 return Spun::AtOnce;
             }
@@ -75,7 +79,7 @@ fn spin<T>(
     match spun {
         Spun::Ready | Spun::AtOnce => Some(found),
         Spun::Interrupted => Some(-libc::EINTR as isize),
-        Spun::Over | Spun::Unfit => None,
+        Spun::Over | Spun::Unfit | Spun::Needless => None,
     }
 }
 
@@ -332,7 +336,7 @@ fn until_input(file: c_int, until: u64) -> Spun {
     let (known, at) = BLOCKS.get();
     let is_known = known == file && until.saturating_sub(at) < waits::SIGHT;
     if !is_known && !may_block(file) {
-        return Spun::Over;
+        return Spun::Needless;
     }
     if !is_known {
         BLOCKS.set((file, until));
@@ -359,11 +363,13 @@ fn until_input(file: c_int, until: u64) -> Spun {
         match found {
             0 => {}
             1 if looks > 0 => return Spun::Ready,
+            // The kernel looks for signals after the file.
+            error if error == -libc::EINTR as isize => return Spun::Interrupted,
             // By chance: the clock's last digits.
             1 if spin::now().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 != 0 => {
                 return Spun::AtOnce;
             }
-            _ => break,
+            _ => return Spun::Needless,
         }
         if watch.has_noticed() {
             return Spun::Interrupted;

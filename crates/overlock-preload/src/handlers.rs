@@ -1,12 +1,15 @@
-//! Signal handlers: with `OVERLOCK_LOCKDEP`, reports to the lock validator when one begins and
-//! ends. Without it, each function here is glibc's.
+//! Signal handlers. Each thread knows which signals it has handled, so that a wait that begins with
+//! a spin ends as it would have in the kernel ([`waits`](crate::waits)). With `OVERLOCK_LOCKDEP`,
+//! the lock validator learns when a handler begins and ends. Without spins and validator, each
+//! function here is glibc's.
 //!
 //! # How
 //!
 //! In place of the program's handler the kernel gets the address of a *stub*: a few instructions
-//! that jump to `enter` with their own address as one more argument. A stub belongs to one handler
-//! for ever: `HANDLERS` is only added to. So only the kernel keeps which handler a signal has, and
-//! this follows:
+//! that jump to `pass` with their own address as one more argument. That jumps to the handler, and
+//! leaves no frame of ours on the stack unless the validator is there. A stub belongs to one
+//! handler for ever: `HANDLERS` is only added to. So only the kernel keeps which handler a signal
+//! has, and this follows:
 //!
 //! - Other threads, signal handlers and children of vfork() never find a half-done update. (Such a
 //!   child shares our memory, but not its parent's handlers.)
@@ -15,8 +18,8 @@
 //! - Flags keep their meaning, as each handler gets all that the kernel gave the stub.
 //! - The old handler that a program asks for is found by the stub's address alone.
 //!
-//! Beyond 1024 different handlers the program's own is installed, and the validator does not see
-//! it.
+//! Beyond 1024 different handlers the program's own is installed, and nobody here sees it. Nor does
+//! anybody see a handler that a program installs by a system call of its own.
 //!
 //! # Handlers left by a jump
 //!
@@ -26,6 +29,7 @@
 //! `swapcontext` is assumed to go on. (`swapcontext` must save the program's own frame, to which it
 //! may return more than once, so it cannot be interposed.)
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::ptr;
@@ -33,6 +37,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libc::{SIG_DFL, SIG_ERR, SIG_IGN};
+use overlock_linux::__private::{extras, spin, system_call};
 
 use crate::real::{Early, missing};
 use crate::site::with_site;
@@ -55,24 +60,24 @@ unsafe extern "C" fn stubs() {
         ".balign {size}, 0xcc",
         ".rept {count}",
         "lea rcx, [rip]",
-        "jmp {enter}",
+        "jmp {pass}",
         ".balign {size}, 0xcc",
         ".endr",
         size = const STUB,
         count = const STUBS,
-        enter = sym enter,
+        pass = sym pass,
     );
     #[cfg(target_arch = "aarch64")]
     core::arch::naked_asm!(
         ".balign {size}",
         ".rept {count}",
         "adr x3, .",
-        "b {enter}",
+        "b {pass}",
         ".balign {size}",
         ".endr",
         size = const STUB,
         count = const STUBS,
-        enter = sym enter,
+        pass = sym pass,
     );
 }
 
@@ -87,7 +92,90 @@ fn number(address: usize) -> Option<usize> {
     (distance / STUB < STUBS).then_some(distance / STUB)
 }
 
-/// Target of the stubs: calls the program's handler between two calls of the validator. No value
+/// Target of the stubs: jumps to what [`note`] says, with all arguments.
+#[unsafe(naked)]
+unsafe extern "C" fn pass() {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "sub rsp, 8",
+        "mov rsi, rcx",
+        "call {note}",
+        "add rsp, 8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        note = sym note,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-48]!",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "mov x1, x3",
+        "bl {note}",
+        "mov x16, x0",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #48",
+        "br x16",
+        note = sym note,
+    );
+}
+
+thread_local! {
+    /// The signals that the thread has handled; signal 1 is the lowest bit.
+    static HANDLED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Notes that the thread handles the signal. Returns the function to jump to.
+unsafe extern "C" fn note(signal: c_int, stub: usize) -> usize {
+    HANDLED.set(HANDLED.get() | 1 << (signal - 1));
+    match number(stub) {
+        // Acquire: pairs with the release in `stub_of`.
+        Some(number) if !config::get().lockdep => HANDLERS[number].load(Acquire),
+        _ => enter as *const () as usize,
+    }
+}
+
+/// Begins anew with the signals that the thread handles. Returns those until now.
+pub(crate) fn forget_handled() -> u64 {
+    HANDLED.replace(0)
+}
+
+/// Returns the signals since then. A handler that waits itself is within another wait.
+pub(crate) fn restore_handled(before: u64) -> u64 {
+    let handled = HANDLED.get();
+    HANDLED.set(handled | before);
+    handled
+}
+
+/// Whether waits go on after the signal's handler.
+pub(crate) fn restarts(signal: c_int) -> bool {
+    /// The kernel's `struct sigaction`, as far as it is of interest, and room for the rest.
+    #[repr(C)]
+    struct Action {
+        handler: usize,
+        flags: usize,
+        rest: [usize; 2],
+    }
+    let mut action = Action {
+        handler: 0,
+        flags: 0,
+        rest: [0; 2],
+    };
+    let (none, old): (*const Action, _) = (ptr::null(), &raw mut action);
+    // SAFETY: valid for the write; nothing is changed.
+    let ask = || unsafe { system_call!(libc::SYS_rt_sigaction, signal, none, old, 8usize) };
+    extras::ask(ask) == Some(0) && action.flags & libc::SA_RESTART as usize != 0
+}
+
+/// Calls the program's handler between two calls of the validator. No value
 /// here needs to be dropped, should the handler jump, end the thread or throw.
 unsafe extern "C-unwind" fn enter(
     signal: c_int,
@@ -115,10 +203,11 @@ fn is_function(handler: usize) -> bool {
     ![SIG_DFL, SIG_IGN, 2, SIG_ERR].contains(&handler)
 }
 
-/// Returns the stub for a handler; the handler itself if it is no function or a stub, or no stub is
-/// free.
+/// Returns the stub for a handler; the handler itself if none is wanted, it is no function or a
+/// stub, or no stub is free.
 fn stub_of(handler: usize) -> usize {
-    if !is_function(handler) || number(handler).is_some() {
+    let is_wanted = spin::is_on() || config::get().lockdep || cfg!(test);
+    if !is_wanted || !is_function(handler) || number(handler).is_some() {
         return handler;
     }
     let start = handler.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -180,10 +269,6 @@ pub unsafe extern "C" fn sigaction(
     }
     // SAFETY: glibc's function of this name has this type.
     let function: Sigaction = unsafe { transmute(function) };
-    if !config::get().lockdep {
-        // SAFETY: the caller's promise.
-        return unsafe { function(signal, new, old) };
-    }
     // SAFETY: the caller's promise: null, or valid for reads.
     let mut copy = unsafe { new.as_ref() }.copied();
     if let Some(copy) = &mut copy {
@@ -212,10 +297,6 @@ unsafe fn exchange(function: &Early, signal: c_int, handler: usize) -> usize {
     }
     // SAFETY: glibc's functions of these names have this type.
     let function: unsafe extern "C" fn(c_int, usize) -> usize = unsafe { transmute(function) };
-    if !config::get().lockdep {
-        // SAFETY: the caller's promise.
-        return unsafe { function(signal, handler) };
-    }
     // SAFETY: the caller's promise, and the stub does what the handler does.
     programs(unsafe { function(signal, stub_of(handler)) })
 }
@@ -246,6 +327,7 @@ with_site! {
 
 /// Reports that the thread leaves all handlers that it runs.
 fn leave() {
+    extras::jump_out();
     if config::get().lockdep {
         order::leave_signals();
     }

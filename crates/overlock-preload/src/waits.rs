@@ -16,12 +16,12 @@ use core::ffi::{c_int, c_long};
 use core::sync::atomic::AtomicU32;
 
 use libc::timespec;
-use overlock_linux::__private::spin::{self, Held, Spun, Watch};
+use overlock_linux::__private::spin::{self, Spun, Watch};
 use overlock_linux::__private::{extras, system_call};
 use overlock_shared::ObjectKind;
 
 use crate::sandbox::{result, syscall_slowly};
-use crate::stat;
+use crate::{handlers, stat};
 
 /// The bits of an operation that are not its number.
 const OPTIONS: c_int = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
@@ -47,7 +47,7 @@ pub(crate) unsafe extern "C-unwind" fn futex(
             let answer = match spun {
                 Spun::Ready | Spun::AtOnce => result(ANOTHER),
                 Spun::Interrupted => result(-libc::EINTR as isize),
-                Spun::Over | Spun::Unfit => {
+                Spun::Over | Spun::Unfit | Spun::Needless => {
                     let since = spin::now();
                     let answer = next();
                     if answer == 0 {
@@ -116,7 +116,7 @@ fn spin_futex(word: usize, operation: c_int, value: u32, time: usize) -> Spun {
             0 => spin_looking(word, value, until),
             ANOTHER => Spun::AtOnce,
             // The kernel says why.
-            _ => Spun::Over,
+            _ => Spun::Needless,
         }
     })
 }
@@ -217,33 +217,47 @@ pub(crate) fn is_writable(address: usize, bytes: usize) -> bool {
     is_writable(address) && is_writable(address + bytes - 8)
 }
 
-/// Spins by the policy, which calls `poll` with the time of its end, or does not. `poll` may make
-/// system calls. `Interrupted` only if a signal was handled that ends the wait: by a handler
-/// without SA_RESTART, or by any.
+/// Spins by the policy, which calls `poll` with the time of its end, or does not. `poll` looks at
+/// least once, and may make system calls. `Interrupted` only if a signal was handled that ends the
+/// wait: by a handler without SA_RESTART, or by any.
 pub(crate) fn interruptibly(
     object: usize,
     ends_by_any: bool,
     poll: impl FnOnce(u64) -> Spun,
 ) -> Spun {
-    let mut guard = None;
-    let begin = || {
-        let Some(inside) = extras::enter() else {
-            return false;
+    let mut poll = Some(|until| match extras::enter() {
+        Some(_inside) => poll(until),
+        None => Spun::Unfit,
+    });
+    let before = handlers::forget_handled();
+    let spun = spin::spin(object, false, |until| match poll.take() {
+        Some(poll) => poll(until),
+        None => Spun::Unfit,
+    });
+    let handled = handlers::restore_handled(before);
+    if handled == 0 {
+        return match spun {
+            Spun::Interrupted => Spun::Over,
+            spun => spun,
         };
-        let held = spin::are_handled().then(Held::begin);
-        let may = !matches!(held, Some(None));
-        // They are dropped in this order.
-        guard = Some((held.flatten(), inside));
-        may
-    };
-    let spun = spin::spin(object, false, begin, poll);
-    let is_over = !matches!(spun, Spun::Ready | Spun::AtOnce);
-    let held = guard.as_ref().and_then(|(held, _)| held.as_ref());
-    match spun {
-        _ if is_over && held.is_some_and(|held| held.has_ended(ends_by_any)) => Spun::Interrupted,
+    }
+    // The kernel looks at the object first. A signal may have come before the first look.
+    match poll.take().map_or(spun, |poll| poll(spin::now())) {
+        Spun::Over | Spun::Interrupted if ends_wait(handled, ends_by_any) => Spun::Interrupted,
         Spun::Interrupted => Spun::Over,
         spun => spun,
     }
+}
+
+/// Whether one of these signals ends a wait: its handler was installed without SA_RESTART, or the
+/// wait ends `by_any`.
+#[cold]
+fn ends_wait(signals: u64, by_any: bool) -> bool {
+    by_any
+        || (1..=64).any(|signal| {
+            let is_one = signals & (1 << (signal - 1)) != 0;
+            is_one && !handlers::restarts(signal)
+        })
 }
 
 /// Spins on a word that lives as long as the call, before a semaphore's wait.

@@ -40,10 +40,8 @@ use super::release;
 
 mod machine;
 mod sequence;
-mod signals;
 
 pub use sequence::{Watch, until_changed};
-pub use signals::{Held, are_handled};
 
 /// The result of a spin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +54,8 @@ pub enum Spun {
     Over,
     /// This wait cannot begin with a spin.
     Unfit,
+    /// The thread would not sleep either: as bad as a spin in vain.
+    Needless,
     /// The CPU was lost, or the thread's own code ran as a signal handler.
     Interrupted,
 }
@@ -205,25 +205,16 @@ pub(super) fn give_up() {
 }
 
 /// Spins before the calling thread sleeps on the object at this address, if the [rule](self) says
-/// so. Nobody has waited for a new object before. `begin` runs first if the thread may look at the
-/// machine and spin, and may refuse. `poll` spins until the given time of [`ticks`]. It may return
-/// early.
+/// so. Nobody has waited for a new object before. `poll` spins until the given time of [`ticks`].
+/// It may return early.
 #[inline]
-pub fn spin(
-    object: usize,
-    is_new: bool,
-    begin: impl FnOnce() -> bool,
-    poll: impl FnOnce(u64) -> Spun,
-) -> Spun {
+pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun {
     let mode = MODE.load(Relaxed);
     let score = &Object::at(object).score;
     if mode == OFF || !(is_new || score.promises()) {
         return Spun::Over;
     }
     let now = ticks();
-    if !(is_new || machine::may_have_room(now)) || !begin() {
-        return Spun::Over;
-    }
     let limit = match mode {
         AUTO => spins::worth(WAKE_UPS.latency()),
         micros => machine::ticks_of(u64::from(micros) * 1000),
@@ -251,7 +242,7 @@ pub fn spin(
             Account::add_spin(true, took);
             machine::is_worth_it();
         }
-        Spun::Over | Spun::Interrupted => {
+        Spun::Over | Spun::Needless | Spun::Interrupted => {
             score.learn(false);
             Account::add_spin(false, took);
             budget.spend(took);
@@ -263,6 +254,11 @@ pub fn spin(
     }
     BUDGET.set(budget.after_spin(end));
     spun
+}
+
+/// Whether threads may spin.
+pub fn is_on() -> bool {
+    MODE.load(Relaxed) != OFF
 }
 
 /// Says that the caller is about to wake sleepers of the object, for the measure of a wake-up's

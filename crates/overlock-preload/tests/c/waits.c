@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -67,7 +68,21 @@ static int is_masked(enum way way)
 static void *answers(void *way)
 {
     char byte;
-    while (read(to_partner[0], &byte, 1) == 1 && byte != 'q') {
+    unsigned delay = 1;
+    for (;;) {
+        if (read(to_partner[0], &byte, 1) != 1) {
+            CHECK(errno == EINTR);
+            continue;
+        }
+        if (byte == 'q')
+            break;
+        if (byte == 's') {
+            delay = delay * 1103515245 + 12345;
+            for (double end = now_us() + 8 + (delay >> 16) % 40; now_us() < end;)
+                ;
+            OK(kill(getpid(), SIGUSR1));
+            continue;
+        }
         /* An answer that is there at once makes no spin worth it. */
         for (double end = now_us() + 5; now_us() < end;)
             ;
@@ -108,6 +123,16 @@ static void handle(int signal)
         handled_at = now_us();
 }
 
+/* The kernel sends other timers' signals to the thread that runs then. */
+static timer_t timer_for_me(void)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    OK(timer_create(CLOCK_MONOTONIC, &event, &timer));
+    return timer;
+}
+
 /* Interrupts the calling thread's wait after so many microseconds, and each 20 ms from then on: a
  * signal that comes just before the call is missed, as without us. */
 static void interrupt_after(timer_t timer, long us)
@@ -132,15 +157,14 @@ static void check_way(enum way way)
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     OK(pthread_sigmask(SIG_BLOCK, &set, &old));
-    OK(pthread_create(&partner, NULL, answers, (void *)way));
+    /* The partner blocks no signals otherwise: they must not go to it. */
     if (!is_masked(way))
         OK(pthread_sigmask(SIG_SETMASK, &old, NULL));
+    OK(pthread_create(&partner, NULL, answers, (void *)way));
     for (int i = 0; i < ROUNDS; ++i)
         round_trip(way);
 
-    timer_t timer;
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
-    OK(timer_create(CLOCK_MONOTONIC, &event, &timer));
+    timer_t timer = timer_for_me();
     unsigned random = 1;
     int missed = 0;
     for (int i = 0; i < SIGNALS; ++i) {
@@ -151,7 +175,9 @@ static void check_way(enum way way)
         random = random * 1103515245 + 12345;
         handled = 0;
         long before = preemptions();
-        interrupt_after(timer, 8 + (random >> 16) % 40);
+        /* By a timer, or by the partner, who signals the process and blocks nothing. */
+        interrupt_after(timer, i % 2 ? 20000 : 8 + (random >> 16) % 40);
+        CHECK(i % 2 == 0 || write(to_partner[1], "s", 1) == 1);
         double called = now_us();
         CHECK(wait_by(way) == -1 && errno == EINTR);
         interrupt_after(timer, 0);
@@ -185,6 +211,64 @@ static void check_no_signals(void)
         OK(pthread_join(partner, NULL));
     }
     puts("no signals");
+}
+
+/* What is there at once, or never waits, is not ended by signals. */
+static void check_no_waits(void)
+{
+    int file = open("/proc/self/exe", O_RDONLY), empty[2];
+    char byte = 0;
+    OK(file < 0 || pipe(empty));
+    OK(fcntl(empty[0], F_SETFL, O_NONBLOCK));
+    timer_t timer = timer_for_me();
+    struct itimerspec often = {{0, 200000}, {0, 200000}};
+    OK(timer_settime(timer, 0, &often, NULL));
+    for (double end = now_us() + 1e6; now_us() < end;) {
+        CHECK(pread(file, &byte, 1, 0) == 1 && lseek(file, 0, SEEK_SET) == 0);
+        CHECK(read(file, &byte, 1) == 1);
+        CHECK(read(empty[0], &byte, 1) == -1 && errno == EAGAIN);
+        CHECK(read(-1, &byte, 1) == -1 && errno == EBADF);
+        CHECK(write(to_me[1], &byte, 1) == 1 && read(to_me[0], &byte, 1) == 1);
+        CHECK(futex(&word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 1, NULL) == -1 && errno == EAGAIN);
+    }
+    OK(timer_delete(timer));
+    OK(close(file) || close(empty[0]) || close(empty[1]));
+    puts("no waits");
+}
+
+static jmp_buf before_wait;
+
+static void jumps(int signal)
+{
+    (void)signal;
+    siglongjmp(before_wait, 1);
+}
+
+/* Handlers that leave waits by a jump. */
+static void check_jumps(void)
+{
+    struct sigaction action = {.sa_handler = jumps}, old;
+    pthread_t partner;
+    OK(pthread_create(&partner, NULL, answers, (void *)INPUT));
+    OK(sigaction(SIGUSR1, &action, &old));
+    CHECK(old.sa_handler == handle);
+    timer_t timer = timer_for_me();
+    for (volatile int i = 0; i < SIGNALS; ++i) {
+        usleep(1000);
+        round_trip(INPUT);
+        if (sigsetjmp(before_wait, 1) == 0) {
+            interrupt_after(timer, 8 + i % 40);
+            wait_by(INPUT);
+            CHECK(0);
+        }
+        interrupt_after(timer, 0);
+    }
+    OK(sigaction(SIGUSR1, &old, &action));
+    CHECK(action.sa_handler == jumps);
+    CHECK(write(to_partner[1], "q", 1) == 1);
+    OK(pthread_join(partner, NULL));
+    OK(timer_delete(timer));
+    puts("jumps");
 }
 
 static void check_times(void)
@@ -352,6 +436,8 @@ int main(void)
     /* Where signals are lost in spins it is a tenth. */
     CHECK(all_missed < WAYS * SIGNALS / 100);
     check_no_signals();
+    check_no_waits();
+    check_jumps();
     check_times();
     check_errors();
     check_refusals();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::super::quota::{self, Files, Kernel, first_line};
 use super::super::{clock, extras};
-use super::{Held, LOOK_NS};
+use super::LOOK_NS;
 
 /// The interval after a look that was refused.
 const REFUSED_NS: u64 = 10_000 * LOOK_NS;
@@ -76,17 +76,12 @@ pub(in super::super) fn start() {
     ONLINE.store(u32::try_from(online).unwrap_or(0), Relaxed);
 }
 
-/// Whether [`has_room`] is, or may be, true now. Without a look.
-#[inline]
-pub(super) fn may_have_room(now: u64) -> bool {
-    had_room() || now >= NEXT.load(Relaxed)
-}
-
 /// Whether a thread may spin at this time of [`clock::ticks`].
 #[inline]
 pub(super) fn has_room(now: u64) -> bool {
     let next = NEXT.load(Relaxed);
-    if now < next {
+    // The counter may have been set back, as when the machine slept.
+    if now < next && next - now <= REFUSED_NS {
         return had_room();
     }
     // Others go by the last look meanwhile.
@@ -127,8 +122,7 @@ pub(super) fn is_crowded(now: u64) {
 #[cold]
 #[inline(never)]
 fn look(now: u64) -> bool {
-    // A handler that leaves by a jump would leave a file open.
-    let room = extras::ask(|| Held::begin().and_then(|_held| room(&Kernel))).flatten();
+    let room = extras::ask(|| room(&Kernel)).flatten();
     measure_ticks();
     ROOM.store(room == Some(true), Relaxed);
     let took = clock::ticks().saturating_sub(now);
