@@ -1,5 +1,5 @@
 //! Signal handlers. Each thread knows which signals it has handled, so that a wait that begins with
-//! a spin ends as it would have in the kernel ([`waits`](crate::waits)). With `OVERLOCK_LOCKDEP`,
+//! a spin ends as it would have in the kernel (`waits`). With `OVERLOCK_LOCKDEP`,
 //! the lock validator learns when a handler begins and ends. Without spins and validator, each
 //! function here is glibc's.
 //!
