@@ -43,7 +43,7 @@ static NOW: timespec = timespec {
 /// or EINTR.
 fn spin<T>(
     object: usize,
-    prepare: impl FnOnce() -> Option<T>,
+    prepare: impl Fn() -> Option<T>,
     mut look: impl FnMut(&T) -> isize,
 ) -> Option<isize> {
     let mut found = 0;
@@ -115,7 +115,7 @@ fn spin_epoll(
     epoll: c_int,
     events: *mut epoll_event,
     most: c_int,
-    prepare: impl FnOnce() -> Option<()>,
+    prepare: impl Fn() -> Option<()>,
 ) -> Option<c_int> {
     let mask: *const sigset_t = ptr::null();
     answer(spin(object(1, &[epoll as usize]), prepare, |()| {
@@ -148,11 +148,7 @@ pub(crate) fn epoll_until(
     spin_epoll(epoll, events, most, || is_long_time(time))
 }
 
-fn spin_poll(
-    files: *mut pollfd,
-    count: nfds_t,
-    prepare: impl FnOnce() -> Option<()>,
-) -> Option<c_int> {
+fn spin_poll(files: *mut pollfd, count: nfds_t, prepare: impl Fn() -> Option<()>) -> Option<c_int> {
     let number = count as usize;
     if number == 0 || number > FILES {
         return None;

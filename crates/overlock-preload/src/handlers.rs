@@ -29,7 +29,6 @@
 //! `swapcontext` is assumed to go on. (`swapcontext` must save the program's own frame, to which it
 //! may return more than once, so it cannot be interposed.)
 
-use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::ptr;
@@ -41,6 +40,7 @@ use overlock_linux::__private::{extras, spin, system_call};
 
 use crate::real::{Early, missing};
 use crate::site::with_site;
+use crate::thread::Wait;
 use crate::{config, order};
 
 /// The number of different handlers that have stubs.
@@ -97,11 +97,13 @@ fn number(address: usize) -> Option<usize> {
 unsafe extern "C" fn pass() {
     #[cfg(target_arch = "x86_64")]
     core::arch::naked_asm!(
+        ".cfi_startproc",
         "push rdi",
         "push rsi",
         "push rdx",
         "push rcx",
         "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 40",
         "mov rsi, rcx",
         "call {note}",
         "add rsp, 8",
@@ -109,7 +111,9 @@ unsafe extern "C" fn pass() {
         "pop rdx",
         "pop rsi",
         "pop rdi",
+        ".cfi_adjust_cfa_offset -40",
         "jmp rax",
+        ".cfi_endproc",
         note = sym note,
     );
     #[cfg(target_arch = "aarch64")]
@@ -128,14 +132,13 @@ unsafe extern "C" fn pass() {
     );
 }
 
-thread_local! {
-    /// The signals that the thread has handled; signal 1 is the lowest bit.
-    static HANDLED: Cell<u64> = const { Cell::new(0) };
-}
-
 /// Notes that the thread handles the signal. Returns the function to jump to.
 unsafe extern "C" fn note(signal: c_int, stub: usize) -> usize {
-    HANDLED.set(HANDLED.get() | 1 << (signal - 1));
+    // The kernel ends a wait for its first signal, by the flags that this has then.
+    if Wait::get() & (Wait::BEGUN | Wait::SIGNALLED) == Wait::BEGUN {
+        let ends = if restarts(signal) { 0 } else { Wait::ENDS };
+        Wait::add(Wait::SIGNALLED | ends);
+    }
     match number(stub) {
         // Acquire: pairs with the release in `stub_of`.
         Some(number) if !config::get().lockdep => HANDLERS[number].load(Acquire),
@@ -143,20 +146,8 @@ unsafe extern "C" fn note(signal: c_int, stub: usize) -> usize {
     }
 }
 
-/// Begins anew with the signals that the thread handles. Returns those until now.
-pub(crate) fn forget_handled() -> u64 {
-    HANDLED.replace(0)
-}
-
-/// Returns the signals since then. A handler that waits itself is within another wait.
-pub(crate) fn restore_handled(before: u64) -> u64 {
-    let handled = HANDLED.get();
-    HANDLED.set(handled | before);
-    handled
-}
-
 /// Whether waits go on after the signal's handler.
-pub(crate) fn restarts(signal: c_int) -> bool {
+fn restarts(signal: c_int) -> bool {
     /// The kernel's `struct sigaction`, as far as it is of interest, and room for the rest.
     #[repr(C)]
     struct Action {
@@ -213,8 +204,8 @@ fn stub_of(handler: usize) -> usize {
     let start = handler.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     for step in 0..STUBS {
         let number = start.wrapping_add(step) % STUBS;
-        // Release: pairs with the acquire in `enter`. Relaxed if the stub is this handler's or
-        // another's already: then no other data depends on it.
+        // Release: pairs with the acquires in `note` and `enter`. Relaxed if the stub is this
+        // handler's or another's already: then no other data depends on it.
         let before = HANDLERS[number].compare_exchange(0, handler, Release, Relaxed);
         if before.is_ok() || before == Err(handler) {
             return first() + number * STUB;
@@ -327,7 +318,9 @@ with_site! {
 
 /// Reports that the thread leaves all handlers that it runs.
 fn leave() {
-    extras::jump_out();
+    if Wait::swap(0) & Wait::INSIDE != 0 {
+        extras::jump_out();
+    }
     if config::get().lockdep {
         order::leave_signals();
     }

@@ -4,8 +4,8 @@
 //! Loaded with `LD_PRELOAD`, it defines the functions of `pthread_mutex_t`, `pthread_cond_t`,
 //! `pthread_rwlock_t`, `pthread_spinlock_t`, `pthread_barrier_t` and `sem_t`, and of `mtx_t` and
 //! `cnd_t` of C11. It also interposes the functions by which a program [restricts itself](sandbox)
-//! or [drops privileges](privileges); those in which threads wait for futexes or files; and, for
-//! the lock validator, those that install [signal handlers](handlers) or [sleep].
+//! or [drops privileges](privileges), waits for futexes or files, or installs [signal
+//! handlers](handlers). For the lock validator it interposes those that [sleep].
 //!
 //! The locks live in the program's own objects, with the sizes and the static initialisers of
 //! glibc. Process-shared, robust and priority-aware objects stay glibc's: the object itself says so

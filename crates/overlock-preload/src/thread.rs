@@ -2,13 +2,15 @@
 //!
 //! - the number of locks that the thread reads, as far as it has released them itself;
 //! - the number of its calls, for locks that keep no count of their own;
-//! - its name, by which locks identify their owner.
+//! - its name, by which locks identify their owner;
+//! - the state of a wait that it begins, for its signal handlers.
 //!
 //! These are thread-local variables of the initial-exec model, two instructions away.
 //! `thread_local!` in a shared library calls `__tls_get_addr` at each access: that took 4 of the 10
 //! ns of a read acquisition and release. The model requires that the library is there when the
 //! program starts, as a preloaded one is. (A library that is loaded later works, too, as long as
-//! glibc has spare room for 24 bytes.)
+//! glibc has spare room for 32 bytes.) Nor may a signal handler call `__tls_get_addr`, which may
+//! allocate.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -19,10 +21,10 @@ global_asm!(
     ".globl overlock_preload_counts",
     ".hidden overlock_preload_counts",
     ".type overlock_preload_counts, @tls_object",
-    ".size overlock_preload_counts, 24",
+    ".size overlock_preload_counts, 32",
     ".balign 8",
     "overlock_preload_counts:",
-    ".zero 24",
+    ".zero 32",
     ".popsection",
 );
 
@@ -35,6 +37,47 @@ struct Counts {
     calls: Cell<u64>,
     /// 0 until it is needed. Atomic for signal handlers: all accesses are the thread's own.
     name: AtomicUsize,
+    /// See [`Wait`]. Atomic for the same reason.
+    wait: AtomicUsize,
+}
+
+/// The state of a wait: some of the bits below.
+#[derive(Debug)]
+pub struct Wait;
+
+impl Wait {
+    /// The thread is about to wait: it notes its signals.
+    pub const BEGUN: usize = 1;
+    /// It has handled a signal since then.
+    pub const SIGNALLED: usize = 2;
+    /// The first such signal ends the wait even if that is restarted after others.
+    pub const ENDS: usize = 4;
+    /// It makes system calls, and counts as inside.
+    pub const INSIDE: usize = 8;
+
+    /// The present state.
+    #[inline]
+    pub fn get() -> usize {
+        counts(|counts| counts.wait.load(Relaxed))
+    }
+
+    /// Sets the state, and returns the former one.
+    #[inline]
+    pub fn swap(state: usize) -> usize {
+        counts(|counts| counts.wait.swap(state, Relaxed))
+    }
+
+    /// Adds bits.
+    #[inline]
+    pub fn add(bits: usize) {
+        counts(|counts| counts.wait.fetch_or(bits, Relaxed));
+    }
+
+    /// Takes bits away, and returns the former state.
+    #[inline]
+    pub fn remove(bits: usize) -> usize {
+        counts(|counts| counts.wait.fetch_and(!bits, Relaxed))
+    }
 }
 
 #[inline(always)]

@@ -13,6 +13,7 @@
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_long};
+use core::mem;
 use core::sync::atomic::AtomicU32;
 
 use libc::timespec;
@@ -21,7 +22,8 @@ use overlock_linux::__private::{extras, system_call};
 use overlock_shared::ObjectKind;
 
 use crate::sandbox::{result, syscall_slowly};
-use crate::{handlers, stat};
+use crate::stat;
+use crate::thread::Wait;
 
 /// The bits of an operation that are not its number.
 const OPTIONS: c_int = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
@@ -223,41 +225,34 @@ pub(crate) fn is_writable(address: usize, bytes: usize) -> bool {
 pub(crate) fn interruptibly(
     object: usize,
     ends_by_any: bool,
-    poll: impl FnOnce(u64) -> Spun,
+    mut poll: impl FnMut(u64) -> Spun,
 ) -> Spun {
-    let mut poll = Some(|until| match extras::enter() {
-        Some(_inside) => poll(until),
-        None => Spun::Unfit,
-    });
-    let before = handlers::forget_handled();
-    let spun = spin::spin(object, false, |until| match poll.take() {
-        Some(poll) => poll(until),
-        None => Spun::Unfit,
-    });
-    let handled = handlers::restore_handled(before);
-    if handled == 0 {
-        return match spun {
-            Spun::Interrupted => Spun::Over,
-            spun => spun,
+    let mut poll = |until| {
+        let Some(inside) = extras::enter() else {
+            return Spun::Unfit;
         };
+        Wait::add(Wait::INSIDE);
+        let spun = poll(until);
+        // Unless a handler has jumped, and left in the thread's place.
+        if Wait::remove(Wait::INSIDE) & Wait::INSIDE == 0 {
+            mem::forget(inside);
+        }
+        spun
+    };
+    let before = Wait::swap(Wait::BEGUN);
+    let mut spun = spin::spin(object, false, &mut poll);
+    let state = Wait::swap(before);
+    let is_signalled = state & Wait::SIGNALLED != 0;
+    if is_signalled && matches!(spun, Spun::Over | Spun::Interrupted) {
+        // The kernel looks at the object before it looks for signals.
+        spun = poll(spin::now());
     }
-    // The kernel looks at the object first. A signal may have come before the first look.
-    match poll.take().map_or(spun, |poll| poll(spin::now())) {
-        Spun::Over | Spun::Interrupted if ends_wait(handled, ends_by_any) => Spun::Interrupted,
+    let is_ended = is_signalled && (ends_by_any || state & Wait::ENDS != 0);
+    match spun {
+        Spun::Over | Spun::Interrupted if is_ended => Spun::Interrupted,
         Spun::Interrupted => Spun::Over,
         spun => spun,
     }
-}
-
-/// Whether one of these signals ends a wait: its handler was installed without SA_RESTART, or the
-/// wait ends `by_any`.
-#[cold]
-fn ends_wait(signals: u64, by_any: bool) -> bool {
-    by_any
-        || (1..=64).any(|signal| {
-            let is_one = signals & (1 << (signal - 1)) != 0;
-            is_one && !handlers::restarts(signal)
-        })
 }
 
 /// Spins on a word that lives as long as the call, before a semaphore's wait.

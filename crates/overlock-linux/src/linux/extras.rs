@@ -5,7 +5,6 @@
 //! and the restriction waits for the callers: when the filter comes, none of them is between its
 //! check of the word below and its call.
 
-use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -31,14 +30,8 @@ const TIMEOUT_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Inside<'a>(&'a Gate);
 
-thread_local! {
-    /// How often the thread is inside.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-}
-
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get().saturating_sub(1));
         self.0.leave();
     }
 }
@@ -51,7 +44,6 @@ impl Gate {
         // Acquire: pairs with the release in `end`. A refused caller sees all that was given up
         // before.
         let granted = self.0.fetch_add(1, Acquire) & ALONE == 0;
-        DEPTH.set(DEPTH.get() + 1);
         let inside = Inside(self);
         granted.then_some(inside)
     }
@@ -89,11 +81,9 @@ pub fn enter() -> Option<Inside<'static>> {
     GATE.enter()
 }
 
-/// The calling thread jumps out of a signal handler, which may have interrupted such calls.
+/// The calling thread has left by a jump, and an [`Inside`] on its stack is not dropped.
 pub fn jump_out() {
-    for _ in 0..DEPTH.replace(0) {
-        GATE.leave();
-    }
+    GATE.leave();
 }
 
 /// Whether system calls beyond `futex` may be made. A snapshot.

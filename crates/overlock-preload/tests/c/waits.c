@@ -236,6 +236,45 @@ static void check_no_waits(void)
     puts("no waits");
 }
 
+static void softens(int signal_number)
+{
+    handle(signal_number);
+    /* From now on with SA_RESTART. */
+    CHECK(signal(SIGUSR1, softens) == softens);
+    /* The wait has gone on. */
+    if (handled > 1)
+        CHECK(write(to_me[1], "", 1) == 1);
+}
+
+/* What counts is how the handler was installed when the signal came. */
+static void check_handlers(void)
+{
+    struct sigaction action = {.sa_handler = softens}, old;
+    pthread_t partner;
+    int missed = 0;
+    OK(pthread_create(&partner, NULL, answers, (void *)INPUT));
+    OK(sigaction(SIGUSR1, NULL, &old));
+    timer_t timer = timer_for_me();
+    for (int i = 0; i < SIGNALS; ++i) {
+        usleep(1000);
+        round_trip(INPUT);
+        OK(sigaction(SIGUSR1, &action, NULL));
+        handled = 0;
+        interrupt_after(timer, 8 + i % 40);
+        double called = now_us();
+        long result = wait_by(INPUT);
+        interrupt_after(timer, 0);
+        CHECK(result == 1 || (result == -1 && errno == EINTR));
+        missed += result == 1 && handled_at > called + 3;
+    }
+    CHECK(missed < SIGNALS / 50);
+    OK(sigaction(SIGUSR1, &old, NULL));
+    CHECK(write(to_partner[1], "q", 1) == 1);
+    OK(pthread_join(partner, NULL));
+    OK(timer_delete(timer));
+    puts("handlers");
+}
+
 static jmp_buf before_wait;
 
 static void jumps(int signal)
@@ -437,6 +476,7 @@ int main(void)
     CHECK(all_missed < WAYS * SIGNALS / 100);
     check_no_signals();
     check_no_waits();
+    check_handlers();
     check_jumps();
     check_times();
     check_errors();
