@@ -175,9 +175,11 @@ impl WakeUps {
     }
 }
 
-/// How waits spin: one of the two below, or the longest spin in microseconds.
-static MODE: AtomicU32 = AtomicU32::new(OFF);
+/// How waits spin: one of those below, or the longest spin in microseconds.
+static MODE: AtomicU32 = AtomicU32::new(UNKNOWN);
 const AUTO: u32 = 0;
+/// From this on nobody spins.
+const UNKNOWN: u32 = OFF - 1;
 const OFF: u32 = u32::MAX;
 
 /// Runs when the program is loaded, with the value of `OVERLOCK_SPIN`: `auto`, `off`, or the
@@ -193,7 +195,7 @@ pub(super) fn start(limit: Option<&CStr>) {
 fn mode(limit: &str) -> u32 {
     match (limit, limit.parse::<u32>()) {
         ("off", _) | (_, Ok(0)) => OFF,
-        (_, Ok(micros)) => micros.min(u32::MAX - 1),
+        (_, Ok(micros)) => micros.min(UNKNOWN - 1),
         _ => AUTO,
     }
 }
@@ -211,7 +213,7 @@ pub(super) fn give_up() {
 pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun {
     let mode = MODE.load(Relaxed);
     let score = &Object::at(object).score;
-    if mode == OFF || !(is_new || score.promises()) {
+    if mode >= UNKNOWN || !(is_new || score.promises()) {
         return Spun::Over;
     }
     let now = ticks();
@@ -256,7 +258,7 @@ pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun
     spun
 }
 
-/// Whether threads may spin.
+/// Whether threads spin, or may do so once the program is loaded.
 pub fn is_on() -> bool {
     MODE.load(Relaxed) != OFF
 }
@@ -265,7 +267,7 @@ pub fn is_on() -> bool {
 /// cost.
 #[inline]
 pub fn wakes(object: usize) {
-    if MODE.load(Relaxed) == OFF {
+    if MODE.load(Relaxed) >= UNKNOWN {
         return;
     }
     Object::at(object).woken.store(ticks(), Relaxed);

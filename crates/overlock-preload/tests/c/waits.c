@@ -460,11 +460,18 @@ static void check_children(void)
     puts("children");
 }
 
-int main(void)
+/* Before libraries are initialised. */
+static void install(void)
 {
     struct sigaction action = {.sa_handler = handle};
-    struct epoll_event event = {.events = EPOLLIN};
     OK(sigaction(SIGUSR1, &action, NULL));
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const early)(void) = install;
+
+int main(void)
+{
+    struct epoll_event event = {.events = EPOLLIN};
     OK(sem_init(&semaphore, 0, 0));
     OK(pipe(to_partner) || pipe(to_me));
     epoll = epoll_create1(0);
@@ -472,8 +479,8 @@ int main(void)
     alarm(300);
     for (enum way way = 0; way < WAYS; ++way)
         check_way(way);
-    /* Where signals are lost in spins it is a tenth. */
-    CHECK(all_missed < WAYS * SIGNALS / 100);
+    /* Where signals are lost in spins it is ten to a hundred times as much. */
+    CHECK(all_missed < SIGNALS / 30);
     check_no_signals();
     check_no_waits();
     check_handlers();
