@@ -237,7 +237,11 @@ pub(crate) fn interruptibly(
         if Wait::remove(Wait::INSIDE) & Wait::INSIDE == 0 {
             mem::forget(inside);
         }
-        spun
+        // A signal does not say that anybody wants the CPU.
+        match spun {
+            Spun::Interrupted if Wait::get() & Wait::SIGNALLED != 0 => Spun::Over,
+            spun => spun,
+        }
     };
     let before = Wait::swap(Wait::BEGUN);
     let mut spun = spin::spin(object, false, &mut poll);

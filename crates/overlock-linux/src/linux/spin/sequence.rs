@@ -122,7 +122,7 @@ mod watch {
 impl Watch {
     /// Begins to look.
     pub fn begin() -> Watch {
-        // SAFETY: it is that.
+        // SAFETY: `place` is the offset of `rseq_cs`, here and below.
         let set = watch::place().map(|place| (place, unsafe { watch::begin(place) }));
         Watch {
             set,
