@@ -195,16 +195,14 @@ int ovl_cond_signal(ovl_cond_t *cond);
  * without it. */
 int ovl_cond_broadcast(ovl_cond_t *cond);
 
-/* ---- Private from here on: the fast paths to lock a mutex ---- */
+/* ---- Private from here on: the fast paths of a mutex ---- */
 
 OVL_PRIVATE_ASSERT(sizeof(ovl_mutex_t) == 4);
 OVL_PRIVATE_ASSERT(sizeof(ovl_rwlock_t) == 8);
 OVL_PRIVATE_ASSERT(sizeof(ovl_cond_t) == 8);
 
 /* Inline functions are never emitted: their addresses, and calls that a compiler does not inline,
- * are the library's. An unlock is always a call: the library has the sequence that checks for
- * sleepers and releases without a locked instruction. Define OVL_NO_INLINE to call it to lock,
- * too. */
+ * are the library's. Define OVL_NO_INLINE to call it always. */
 #if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(OVL_NO_INLINE) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define OVL_PRIVATE_INLINE extern __inline__ __attribute__((__gnu_inline__, __always_inline__, __artificial__))
 
@@ -212,9 +210,10 @@ OVL_PRIVATE_ASSERT(sizeof(ovl_cond_t) == 8);
 int ovl_private_lock(ovl_mutex_t *mutex) __asm__("ovl_mutex_lock");
 int ovl_private_trylock(ovl_mutex_t *mutex) __asm__("ovl_mutex_trylock");
 int ovl_private_timedlock(ovl_mutex_t *mutex, const struct timespec *deadline) __asm__("ovl_mutex_timedlock");
+int ovl_private_unlock(ovl_mutex_t *mutex) __asm__("ovl_mutex_unlock");
 
 /* Takes a mutex whose first byte is 0, else tells that byte. Bit 0 says that the mutex is held. The
- * other bits tell of waiters, present or past: with these the library knows what to do. */
+ * other bits tell of waiters: with these the library knows what to do. */
 OVL_PRIVATE_INLINE int ovl_private_take(ovl_mutex_t *mutex, uint8_t *ovl_seen) {
     *ovl_seen = 0;
     return __builtin_expect(__atomic_compare_exchange_n((uint8_t *)&mutex->ovl_state, ovl_seen, (uint8_t)1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1);
@@ -233,6 +232,11 @@ OVL_PRIVATE_INLINE int ovl_mutex_trylock(ovl_mutex_t *mutex) {
 OVL_PRIVATE_INLINE int ovl_mutex_timedlock(ovl_mutex_t *mutex, const struct timespec *deadline) {
     uint8_t ovl_seen;
     return ovl_private_take(mutex, &ovl_seen) ? 0 : ovl_private_timedlock(mutex, deadline);
+}
+
+OVL_PRIVATE_INLINE int ovl_mutex_unlock(ovl_mutex_t *mutex) {
+    uint8_t ovl_seen = 1;
+    return __builtin_expect(__atomic_compare_exchange_n((uint8_t *)&mutex->ovl_state, &ovl_seen, (uint8_t)0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED), 1) ? 0 : ovl_private_unlock(mutex);
 }
 #endif
 

@@ -322,36 +322,6 @@ pub trait FutexPlatform: Platform {
         false
     }
 
-    /// Stores 0 into byte 0 of `word` if that byte is 1, and changes nothing else. Returns whether
-    /// it has stored. Release.
-    ///
-    /// No other thread can come between its load and its store. It is one atomic operation, as the
-    /// default, or a sequence that begins anew if another thread [restarts](Self::restart_releases)
-    /// it. A change of byte 0 by another thread between load and store of such a sequence is lost.
-    #[inline(always)]
-    fn release(word: &Self::U32) -> bool {
-        // A failed exchange costs as much as that of the slow unlock which follows.
-        word.byte0_load(Ordering::Relaxed) == 1
-            && word.byte0_compare_exchange(1, 0, Ordering::Release).is_ok()
-    }
-
-    /// Restarts each [`release`](Self::release) that is between its load and its store. When this
-    /// returns, each of them has stored, visibly to the caller, or loads again. A platform whose
-    /// release is one atomic operation has nothing to do.
-    ///
-    /// Returns false if it could not be done. Then each [halt](Platform::halt) that begins from now
-    /// on ends by itself after a while, and the caller wakes the threads that began to sleep
-    /// before.
-    fn restart_releases() -> bool {
-        true
-    }
-
-    /// Whether recent [restarts](Self::restart_releases) have been rare enough for another one. A
-    /// hint.
-    fn restart_is_affordable() -> bool {
-        true
-    }
-
     /// Begins a time slice for the caller, which has slept and may spin for a lock now. A hint.
     #[inline(always)]
     fn begin_slice() {}
@@ -362,6 +332,25 @@ pub trait FutexPlatform: Platform {
     #[inline(always)]
     fn yield_slice(now: u64) -> bool {
         let _ = now;
+        false
+    }
+
+    /// For how long a thread spins, in [`ticks`](Platform::ticks), before it sleeps for the lock of
+    /// this word: about as long as a wake-up takes, less where spins have been in vain lately,
+    /// and 0 where nobody else could run meanwhile. A hint.
+    fn spin_before_sleep(lock: &Self::U32) -> u64 {
+        let _ = lock;
+        5_000
+    }
+
+    /// Says that a spin for the lock of this word has taken so many [`ticks`](Platform::ticks)
+    /// and ended with the lock; or might have taken so many, and ended in vain.
+    fn learn_spin(lock: &Self::U32, ticks: u64, acquired: bool) {
+        let _ = (lock, ticks, acquired);
+    }
+
+    /// Whether the caller keeps others from its CPU for as long as it runs. A hint.
+    fn is_realtime() -> bool {
         false
     }
 

@@ -19,6 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread_local;
+use std::vec::Vec;
 
 use crate::platform::{
     self, Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Pause, Platform, Spin,
@@ -73,8 +74,9 @@ thread_local! {
     static KICKS: Cell<usize> = const { Cell::new(0) };
     static HALTS: Cell<usize> = const { Cell::new(0) };
     static FIRST_SPINS: Cell<usize> = const { Cell::new(0) };
-    static RESTARTS: Cell<usize> = const { Cell::new(0) };
-    static RESTARTS_FAIL: Cell<bool> = const { Cell::new(false) };
+    static REALTIME: Cell<bool> = const { Cell::new(false) };
+    static SPIN_NS: Cell<u64> = const { Cell::new(5_000) };
+    static SPINS: RefCell<Vec<(u64, bool)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Adds a step: the next time that a lock reaches `point`, after all earlier steps for it, `step`
@@ -122,14 +124,20 @@ pub fn first_spins() -> usize {
     FIRST_SPINS.get()
 }
 
-/// How often a lock has restarted releases.
-pub fn restarts() -> usize {
-    RESTARTS.get()
+/// From now on the calling thread's spins are no use.
+pub fn stop_spins() {
+    SPIN_NS.set(0);
 }
 
-/// From now on releases cannot be restarted.
-pub fn fail_restarts() {
-    RESTARTS_FAIL.set(true);
+/// From now on the calling thread has a real-time priority.
+pub fn be_realtime() {
+    REALTIME.set(true);
+}
+
+/// The spins of the calling thread that its platform was told of: their lengths, and whether they
+/// ended with the lock.
+pub fn spins() -> Vec<(u64, bool)> {
+    SPINS.take()
 }
 
 /// Steps that have not run; a test ends by asserting that there are none.
@@ -219,7 +227,7 @@ impl Platform for Toy {
         }
         HALTS.set(HALTS.get() + 1);
         if stage::slept(word, class) {
-            return true;
+            return until.is_none_or(|until| !until.is_over::<Toy>());
         }
         // Asleep: another thread's step may still kick.
         while step(Point::Wait) {
@@ -281,13 +289,20 @@ impl FutexPlatform for Toy {
         stage::requeued(from, to)
     }
 
-    fn restart_releases() -> bool {
-        RESTARTS.set(RESTARTS.get() + 1);
-        !RESTARTS_FAIL.get()
-    }
-
     fn yield_slice(_now: u64) -> bool {
         YIELD.take().map(|meanwhile| meanwhile()).is_some()
+    }
+
+    fn spin_before_sleep(_lock: &AtomicU32) -> u64 {
+        SPIN_NS.get()
+    }
+
+    fn learn_spin(_lock: &AtomicU32, ticks: u64, acquired: bool) {
+        SPINS.with_borrow_mut(|spins| spins.push((ticks, acquired)));
+    }
+
+    fn is_realtime() -> bool {
+        REALTIME.get()
     }
 
     fn light_barrier() {

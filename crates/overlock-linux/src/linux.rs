@@ -3,7 +3,6 @@
 //! | operation | implementation |
 //! |---|---|
 //! | `halt`, `halt_either`, `kick`, `requeue` | private futexes: [`futex`] |
-//! | `release`, `restart_releases` | a restartable sequence and `membarrier`, or a compare-exchange: [`release`] |
 //! | `begin_slice`, `yield_slice` | `sched_yield`, and its measured cost: [`time_slice`] |
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
@@ -24,7 +23,6 @@ mod futex;
 mod load;
 mod pi;
 mod quota;
-mod release;
 mod rseq;
 mod slot;
 pub mod spin;
@@ -147,27 +145,6 @@ impl FutexPlatform for Linux {
         futex::requeue(from, to)
     }
 
-    #[cfg(all(
-        target_arch = "x86_64",
-        target_env = "gnu",
-        not(miri),
-        not(overlock_portable)
-    ))]
-    #[inline(always)]
-    fn release(word: &AtomicU32) -> bool {
-        release::release(word)
-    }
-
-    fn restart_releases() -> bool {
-        release::restart();
-        !futex::wake_ups_are_doubted()
-    }
-
-    #[inline]
-    fn restart_is_affordable() -> bool {
-        release::affordable()
-    }
-
     fn begin_slice() {
         time_slice::begin();
     }
@@ -175,6 +152,20 @@ impl FutexPlatform for Linux {
     #[inline(always)]
     fn yield_slice(now: u64) -> bool {
         time_slice::is_over(now) && time_slice::give(now)
+    }
+
+    #[inline]
+    fn spin_before_sleep(lock: &AtomicU32) -> u64 {
+        spin::lock::limit(lock.as_ptr().addr())
+    }
+
+    #[inline]
+    fn learn_spin(lock: &AtomicU32, ticks: u64, acquired: bool) {
+        spin::lock::learn(lock.as_ptr().addr(), ticks, acquired);
+    }
+
+    fn is_realtime() -> bool {
+        spin::is_realtime()
     }
 
     fn yield_cpu() {

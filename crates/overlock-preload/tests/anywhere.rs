@@ -137,3 +137,18 @@ fn internal_calls_do_not_use_exported_names() {
 fn real_time_waiters_let_a_holder_of_lower_priority_run() {
     same(&program("fifo.c", "fifo"), &[], &[DEFAULT, FUTEX_ALONE]);
 }
+
+/// Fails where unlocks leave a wake-up out
+/// because a thread spins, which may have lost its CPU.
+#[test]
+fn a_spinner_without_a_cpu_keeps_no_sleeper_from_a_free_lock() {
+    let program = program("starved.c", "starved-spinner");
+    same(&program, &[Path::new("spinner")], &[DEFAULT, FUTEX_ALONE]);
+}
+
+/// Fails where a lock that was handed off to a thread without a CPU cannot be taken by another one.
+#[test]
+fn an_heir_without_a_cpu_does_not_close_a_lock() {
+    let program = program("starved.c", "starved-heir");
+    same(&program, &[Path::new("heir")], &[DEFAULT, FUTEX_ALONE]);
+}

@@ -3,7 +3,8 @@
 //! A spinlock collapses as soon as its holder loses its CPU. A mutex that wakes a waiter at each
 //! unlock pays for a wake-up at each change of owner. [`Mutex`] does neither. Its waiters spin for
 //! some microseconds, then sleep, and cost nothing while they do. Running threads bypass sleeping
-//! ones, up to a bound. An uncontended unlock executes no locked instruction.
+//! ones, up to a bound. Locking and unlocking are one
+//! compare-exchange each.
 //!
 //! ```
 //! use overlock::Mutex;

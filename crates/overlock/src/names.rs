@@ -26,8 +26,7 @@ pub type RawPerCpuRwLock = PerCpuRwSem<Linux>;
 ///
 /// A waiter spins for some microseconds, then sleeps, and costs nothing while it does. Running
 /// threads bypass sleeping ones, up to a bound ([`overlock_core::sleep::overlock`]). Locking is one
-/// compare-exchange. Unlocking is a load and a store in a restartable sequence, or a
-/// compare-exchange where there are none. Neither is a call. 4 bytes beside the data.
+/// compare-exchange, and so is unlocking. Neither is a call. 4 bytes beside the data.
 ///
 /// Its methods are those of [`Lock`], with their orderings and errors; the guard is a
 /// [`MutexGuard`]. There is no poisoning: a panic while a guard is alive releases the lock.

@@ -9,13 +9,13 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`exec`] | threads as fibres, who runs next, what a step does |
-//! | `heir` | the recommended mutex's bound on how often a waiter is bypassed |
+//! | `handoff` | the recommended mutex's bound on how often a waiter is bypassed |
 //! | [`memory`] | messages, views, happens-before |
 //! | [`search`] | execution after execution |
 //! | [`strategy`] | all executions within a bound, random walks, PCT, replay |
 
 pub mod exec;
-mod heir;
+mod handoff;
 pub mod memory;
 pub mod search;
 pub mod strategy;
@@ -107,8 +107,6 @@ pub(crate) fn rewind() {
     tables();
     OUTSIDE.set(0);
     PI.take();
-    step::rewind();
-    heir::rewind();
 }
 
 fn tables() -> &'static Tables<Explorer> {
@@ -389,21 +387,9 @@ impl Platform for Explorer {
 }
 
 impl FutexPlatform for Explorer {
-    #[track_caller]
-    fn release(word: &Word<u32>) -> bool {
-        step::release(word.at())
-    }
-
-    #[track_caller]
-    fn restart_releases() -> bool {
-        step::restart_releases();
-        heir::restarted(step::me());
-        true
-    }
-
-    /// Affordable, or not by chance.
-    fn restart_is_affordable() -> bool {
-        !step::chance()
+    /// By chance: it changes what a thread takes.
+    fn is_realtime() -> bool {
+        step::chance()
     }
 
     #[track_caller]

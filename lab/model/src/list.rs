@@ -172,7 +172,8 @@ pub fn locks<W: World>() -> Vec<Lock> {
         "condvar",
         named("condvar", {
             let with_mutex = waiting::condvar::<W, family::KernelMutex<W>>();
-            let with_overlock = waiting::condvar::<W, sleep::Overlock<W>>();
+            let mut with_overlock = waiting::condvar::<W, sleep::Overlock<W>>();
+            with_overlock.push(waiting::condvar_freed::<W>());
             (with_mutex
                 .into_iter()
                 .map(|scenario| scenario.with("kernel_mutex")))

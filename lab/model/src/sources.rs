@@ -80,13 +80,11 @@ const METHODS: [&str; 18] = [
 ];
 
 /// Functions of the platform `P`, and of the ticket lock's width `W`.
-const FUNCTIONS: [&str; 12] = [
+const FUNCTIONS: [&str; 10] = [
     "P::wait_until",
     "P::halt",
     "P::kick",
     "P::requeue",
-    "P::release",
-    "P::restart_releases",
     "W::draw",
     "W::load",
     "W::serve",

@@ -57,8 +57,6 @@ pub const LINE: usize = 64;
 pub enum Access {
     /// A load.
     Read,
-    /// A load by a core that is about to change the line, and requests it for that at once.
-    ReadToChange,
     /// A store.
     Write,
     /// A locked instruction: a read-modify-write.
@@ -68,7 +66,7 @@ pub enum Access {
 impl Access {
     /// Whether it is a load, and so leaves the line as it is.
     pub fn is_load(self) -> bool {
-        matches!(self, Access::Read | Access::ReadToChange)
+        matches!(self, Access::Read)
     }
 }
 
@@ -320,7 +318,7 @@ impl Cache {
 
     fn takes(&self, access: Access) -> Time {
         match access {
-            Access::Read | Access::ReadToChange | Access::Write => self.machine.costs.hit,
+            Access::Read | Access::Write => self.machine.costs.hit,
             Access::Locked => self.machine.costs.locked,
         }
     }

@@ -137,9 +137,6 @@ pub struct Machine {
     /// Whether a read of a line that its owner has changed takes the line over, so that the reader
     /// can change it without another request. Otherwise both share it.
     pub migratory: bool,
-    /// Whether a load of a word that is about to be changed requests the line for that at once: by
-    /// the `prefetchw` of x86-64, on processors that have it.
-    pub prefetchw: bool,
     /// The connections between sockets.
     pub links: Links,
     /// The costs of operations.

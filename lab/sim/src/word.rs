@@ -228,9 +228,6 @@ lanes!(U16, u16, u8, 8);
 lanes!(U32, u32, u16, 16);
 
 impl ByteLanes for U32 {
-    fn byte0_load_to_change(&self) -> u8 {
-        self.load_by(Access::ReadToChange, Relaxed) as u8
-    }
     fn byte0_store(&self, value: u8, order: Ordering) {
         part_store!(self, 0xff, u32::from(value), order);
     }

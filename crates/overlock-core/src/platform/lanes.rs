@@ -73,13 +73,6 @@ pub trait ByteLanes: Lanes<u32, u16> {
         self.load(order) as u8
     }
 
-    /// Byte 0, for a caller that is about to change it. Requests the cache line for writing at
-    /// once, so that it moves once and not twice. Relaxed.
-    #[inline]
-    fn byte0_load_to_change(&self) -> u8 {
-        self.byte0_load(Ordering::Relaxed)
-    }
-
     /// Replaces byte 0. `order` is `Relaxed` or `Release`.
     #[inline]
     fn byte0_store(&self, value: u8, order: Ordering) {
@@ -270,21 +263,6 @@ impl ByteLanes for AtomicU32 {
             );
         }
         value
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri), not(overlock_portable)))]
-    #[inline(always)]
-    fn byte0_load_to_change(&self) -> u8 {
-        // SAFETY: a hint, for an address that lies within `self`. 64-bit processors that do not
-        // know `prefetchw` do nothing.
-        unsafe {
-            core::arch::asm!(
-                "prefetchw byte ptr [{p}]",
-                p = in(reg) self.as_ptr(),
-                options(nostack, preserves_flags, readonly)
-            );
-        }
-        self.byte0_load(Ordering::Relaxed)
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri), not(overlock_portable)))]

@@ -22,12 +22,17 @@ const SHORTEST_NS: u64 = 10_000;
 /// each such spin in vain, and so often.
 const PROBE: u16 = 32;
 const DOUBTS: u8 = 5;
+/// So many failures in a row leave no hope.
+const HOPELESS: u8 = 6;
 /// Of its time a thread spends at most one part in so many in spins in vain.
 const VAIN_SHARE: u64 = 20;
 /// The most that a thread saves up for such spins.
 const SAVINGS_NS: u64 = 20 * LONGEST_NS;
 /// The interval between two looks at a thread's priority.
 const PRIORITY_NS: u64 = 1_000_000_000;
+
+/// How far a [`Score`] falls for a spin in vain, as a rule: it is quick to rise, and slow to fall.
+pub const SLOWLY: u8 = 1;
 
 /// How long a spin is worth it where a wake-up has this latency: the waker's system call and the
 /// cold caches cost about as much again.
@@ -82,17 +87,26 @@ impl Score {
             return true;
         }
         let skips = self.skips.load(Relaxed);
-        self.skips.store(skips.saturating_sub(1), Relaxed);
+        // Not written without need: the waiters of a lock share it.
+        if skips > 0 {
+            self.skips.store(skips - 1, Relaxed);
+        }
         skips == 0
     }
 
-    /// A spin has ended: the event came, or not. Quick to rise, slow to fall.
+    /// Whether several tries in a row have failed.
     #[inline]
-    pub fn learn(&self, ready: bool) {
+    pub fn is_hopeless(&self) -> bool {
+        self.doubts.load(Relaxed) >= HOPELESS
+    }
+
+    /// A spin has ended: the event came, and the score rises by 4; or not, and it falls by `vain`.
+    #[inline]
+    pub fn learn(&self, ready: bool, vain: u8) {
         let worth = self.worth.load(Relaxed);
         let next = match ready {
             true => (worth + 4).clamp(Self::MOST / 2, Self::MOST),
-            false => worth.saturating_sub(1),
+            false => worth.saturating_sub(vain),
         };
         let doubts = match next >= Self::ENOUGH {
             true => 0,
@@ -203,21 +217,21 @@ mod tests {
     fn worth_rises_quickly_and_falls_slowly() {
         let score = Score::new();
         assert!(score.promises(), "the first wait tries");
-        score.learn(false);
+        score.learn(false, SLOWLY);
         assert!((0..PROBE).all(|_| !score.promises()));
         assert!(score.promises(), "and then each so many");
-        score.learn(true);
+        score.learn(true, SLOWLY);
         assert!((0..100).all(|_| score.promises()));
-        score.learn(false);
+        score.learn(false, SLOWLY);
         assert!(score.promises());
         for _ in 0..10 {
-            score.learn(true);
+            score.learn(true, SLOWLY);
         }
         for _ in 0..Score::MOST - Score::ENOUGH {
-            score.learn(false);
+            score.learn(false, SLOWLY);
             assert!(score.promises());
         }
-        score.learn(false);
+        score.learn(false, SLOWLY);
         assert!(score.worth.load(Relaxed) < Score::ENOUGH);
     }
 
@@ -228,15 +242,27 @@ mod tests {
         let mut between = std::vec::Vec::new();
         for _ in 0..8 {
             assert!(score.promises(), "a wait that may not spin uses up no try");
-            score.learn(false);
+            score.learn(false, SLOWLY);
             between.push(waits());
         }
         assert_eq!(between, [32, 64, 128, 256, 512, 1024, 1024, 1024]);
-        score.learn(true);
+        score.learn(true, SLOWLY);
         for _ in 0..Score::MOST / 2 {
-            score.learn(false);
+            score.learn(false, SLOWLY);
         }
         assert!(waits() < 1024, "one success, and all begins anew");
+    }
+
+    #[test]
+    fn hope_ends_with_several_failures_in_a_row() {
+        let score = Score::new();
+        for _ in 0..HOPELESS {
+            assert!(!score.is_hopeless());
+            score.learn(false, SLOWLY);
+        }
+        assert!(score.is_hopeless());
+        score.learn(true, SLOWLY);
+        assert!(!score.is_hopeless());
     }
 
     #[test]

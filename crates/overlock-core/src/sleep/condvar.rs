@@ -6,9 +6,9 @@
 //!
 //! If the thread's lock is an [`Overlock`] that is held, the wake-up is a *requeue*: the thread is
 //! moved, asleep, from the condition variable to the lock, and an unlock wakes it. So there is no
-//! thundering herd. One thread is no herd: it is requeued only if the lock has had sleepers lately,
-//! since a lock without them has to restart releases first. With any other lock a thread acquires
-//! it before it wakes others, and then wakes one.
+//! thundering herd. One thread is no herd: it is requeued only if the lock has sleepers. Otherwise
+//! it is woken, which is one system call and not two. With any other lock a thread acquires it
+//! before it wakes others, and then wakes one.
 //!
 //! A wait spins and then blocks (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
 //! spinning for a shared-memory multiprocessor", SOSP 1991), for as long as the
@@ -125,7 +125,7 @@ const LEAVING: u32 = 1 << 16;
 const NOTIFIED: u32 = 1 << 17;
 
 /// Wakes a notified waiter, or requeues it if its lock is held. With `is_alone` it is the only one:
-/// then a wake-up costs less than to restart the releases of a lock for it.
+/// then it is woken where the lock has no sleepers, by one system call instead of two.
 fn wake<P: FutexPlatform>(id: NodeId, is_alone: bool) {
     let node = id.node::<P>();
     stamp(node);
@@ -135,9 +135,7 @@ fn wake<P: FutexPlatform>(id: NodeId, is_alone: bool) {
     // SAFETY: null, or the lock of a waiter that does not return before it is woken.
     let lock = unsafe { lock.as_ref() };
     let moves = |lock: &Overlock<P>| {
-        sleeps
-            && (!is_alone || lock.adopts_at_once())
-            && lock.adopt(id, || signal::<P>(id, REQUEUED))
+        sleeps && (!is_alone || lock.is_contended()) && lock.adopt(id, || signal::<P>(id, REQUEUED))
     };
     if lock.is_some_and(moves) {
         // requeued, awake -> woken. Release: WS, once more.

@@ -344,16 +344,17 @@ impl<P: FutexPlatform> Semaphore<P> {
     fn serve(&self) {
         let granted = Batch::<P>::default();
         // SA, for permits added since the wait lock was taken, and GA, where a release took it:
-        // acquire, pairs with SR and GR.
+        // acquire, pairs with SR and GR. From here on `seen` is what this thread has acquired:
+        // permits that come meanwhile are for the next round.
         let mut seen = self.word.load(Acquire).wrapping_add(self.initial.get());
         loop {
             match self.waiters.first() {
                 Some(id) if wants::<P>(id) <= permits(seen) => {
                     let n = wants::<P>(id) << SHIFT;
-                    // (p, 1, 1) -> (p - n, 1, 1). Subtracted, since others may add meanwhile. SA:
-                    // acquire, pairs with SR.
-                    let before = self.word.fetch_sub(n, Acquire);
-                    seen = before.wrapping_add(self.initial.get()) - n;
+                    // (p, 1, 1) -> (p - n, 1, 1). Subtracted, since others may add meanwhile.
+                    // Relaxed: it takes what `seen` has, and SA was before.
+                    self.word.fetch_sub(n, Relaxed);
+                    seen -= n;
                     self.waiters.unlink(id);
                     id.node::<P>().info.store(GRANTED, Relaxed);
                     granted.push(id);

@@ -244,7 +244,7 @@ pub struct Limit<'a, P: Platform> {
     pub cancel: Option<&'a CancelToken<P>>,
 }
 
-impl<P: Platform> Limit<'_, P> {
+impl<'a, P: Platform> Limit<'a, P> {
     pub const NONE: Self = Limit {
         deadline: None,
         cancel: None,
@@ -254,6 +254,13 @@ impl<P: Platform> Limit<'_, P> {
         Limit {
             deadline: Some(deadline.into()),
             cancel: None,
+        }
+    }
+
+    pub fn cancellable(cancel: &'a CancelToken<P>, deadline: Option<Deadline>) -> Self {
+        Limit {
+            deadline,
+            cancel: Some(cancel),
         }
     }
 

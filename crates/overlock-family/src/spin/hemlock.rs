@@ -74,6 +74,21 @@
 //! owner's, and polls the owner's grant or is about to. The address stays there until that thread
 //! has taken it out.
 //!
+//! # Signal handlers
+//!
+//! An unlock waits for its heir. Of the other spinlocks here only [`mcs`](super::mcs) does that,
+//! for as long as a thread takes from its arrival to its link. So a discipline that suffices for
+//! the others does not for this lock. A thread owns L and M; its heir for L is in a handler, and
+//! waits for M there. If the thread unlocks L first, that unlock waits for the heir, and the heir
+//! for M, for ever. One word for each thread cannot hold both handoffs: this is the price of the
+//! published form. While a thread owns a lock M for which handlers wait, one of two rules has to
+//! hold for each lock L of this kind that it unlocks:
+//!
+//! - It unlocks M before L.
+//! - Threads wait for L only with the signals of those handlers blocked.
+//!
+//! If a third thread owns M, the unlock of L waits, and ends when M is free.
+//!
 //! # Without a slot
 //!
 //! A thread beyond the last slot, or a fifth context, waits until nobody holds the lock, and enters

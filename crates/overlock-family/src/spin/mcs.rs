@@ -66,7 +66,8 @@
 //!
 //! No waiter sleeps. An owner that finds no link exchanges the tail for 0, which succeeds only
 //! where no thread has arrived. After a failure the link of an arrival must follow, so the owner
-//! waits for it.
+//! waits for it. A thread may be in a signal handler between arrival and link; then the rules of
+//! [`hemlock`](super::hemlock) for handlers apply.
 //!
 //! # Without a node
 //!

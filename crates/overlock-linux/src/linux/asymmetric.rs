@@ -8,9 +8,8 @@ use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Whether a pair of sides relies on `membarrier`.
-#[repr(C)]
 pub(super) struct Asymmetric {
-    /// The frequent side has its fence. First field: a restartable sequence reads it.
+    /// The frequent side has its fence.
     symmetric: AtomicBool,
     /// No thread without the fence is left: nobody needs a barrier any more.
     over: AtomicBool,

@@ -4,7 +4,6 @@
 //! They are [raw](super::syscall), so no function of the C library is called, `errno` stays as it
 //! was, and no cancellation point is passed.
 
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -12,30 +11,11 @@ use overlock_core::Deadline;
 use overlock_core::platform::{Kick, WakeClass};
 use rustix::thread::{MembarrierCommand, membarrier as command};
 
-use super::{Linux, extras, spin};
-
-pub(super) const REGISTER_RESTART: MembarrierCommand =
-    MembarrierCommand::RegisterPrivateExpeditedRseq;
-pub(super) const RESTART: MembarrierCommand = MembarrierCommand::PrivateExpeditedRseq;
+use super::{extras, spin};
 
 /// Runs the command. False if the system refuses it.
 pub(super) fn membarrier(what: MembarrierCommand) -> bool {
     !cfg!(miri) && command(what).is_ok()
-}
-
-/// Set when a wake-up may have been missed, at a refusal without announcement.
-static DOUBTED: AtomicBool = AtomicBool::new(false);
-
-/// Longest sleep from then on.
-const DOUBT_NS: u64 = 1_000_000_000;
-
-/// Limits each sleep to a second from now on.
-pub(super) fn doubt_wake_ups() {
-    DOUBTED.store(true, Relaxed);
-}
-
-pub(super) fn wake_ups_are_doubted() -> bool {
-    DOUBTED.load(Relaxed)
 }
 
 /// Returns the moment, and its clock.
@@ -71,11 +51,6 @@ pub(super) fn wait(
     until: Option<Deadline>,
     class: WakeClass,
 ) -> bool {
-    let mut until = until;
-    if wake_ups_are_doubted() {
-        let soon = super::clock::now().plus_nanos(DOUBT_NS);
-        until = Some(Deadline::earlier::<Linux>(until, soon).into());
-    }
     let until = until.map(timespec);
     let since = super::clock::ticks();
     let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
@@ -125,10 +100,9 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
     };
 }
 
-/// Moves a sleeper of `from` to `to`. False if the system refuses, as Miri does, and while sleeps
-/// without an end are not to be relied on.
+/// Moves a sleeper of `from` to `to`. False if the system refuses, as Miri does.
 pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
-    if cfg!(miri) || wake_ups_are_doubted() {
+    if cfg!(miri) {
         return false;
     }
     let operation = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
@@ -159,7 +133,7 @@ pub(super) fn give_up() {
 /// Sleeps until one of two words differs from its expected value, or is kicked, or spuriously.
 /// False if the system cannot do that.
 pub(super) fn wait_either(words: [(&AtomicU32, u32); 2], until: Option<Deadline>) -> bool {
-    if ONE_WORD.load(Relaxed) != 0 || wake_ups_are_doubted() {
+    if ONE_WORD.load(Relaxed) != 0 {
         return false;
     }
     let [word, other] = words;

@@ -3,7 +3,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use super::{Linux, barrier, extras, futex, quota, release, rseq, slot, spin, time_slice};
+use super::{Linux, barrier, extras, futex, quota, rseq, slot, spin, time_slice};
 
 /// Runs before `main`, in the first thread.
 #[used]
@@ -16,7 +16,6 @@ pub(super) static LOADED: extern "C" fn() = {
         if variable(c"OVERLOCK_FUTEX_ALONE").is_some_and(|value| value == c"1") {
             return Linux::use_futex_alone();
         }
-        release::register();
         barrier::register();
         quota::scan();
         spin::start(variable(c"OVERLOCK_SPIN"));
@@ -70,19 +69,14 @@ fn stay_loaded() {}
 
 impl Linux {
     /// Restricts the locks of this process to the system call `futex`: no more `membarrier`,
-    /// `sched_yield` or `futex_waitv`, which are extras. Call it before the process installs a
-    /// seccomp filter that refuses them or kills for them. No wake-up is missed by it. Later calls
-    /// do nothing. A program that starts under such a filter sets the environment variable
-    /// `OVERLOCK_FUTEX_ALONE=1`.
+    /// `sched_yield`, `futex_waitv` or `sched_getscheduler`, which are extras. Call it before the
+    /// process installs a seccomp filter that refuses them or kills for them. No wake-up is missed
+    /// by it. Later calls do nothing. A program that starts under such a filter sets the
+    /// environment variable `OVERLOCK_FUTEX_ALONE=1`.
     ///
-    /// Without this call, the locks notice a filter's refusal and do without from then on. But an
-    /// unlock may have been under way at that moment, so each later sleep ends after a second, and
-    /// the thread rechecks.
-    ///
-    /// Afterwards uncontended unlocks cost a locked instruction, and reading a `PerCpuRwLock` costs
-    /// a fence.
+    /// Without this call, the locks notice a filter's refusal and do without from then on.
+    /// Afterwards reading a `PerCpuRwLock` costs a fence.
     pub fn use_futex_alone() {
-        release::give_up();
         barrier::give_up();
         time_slice::give_up();
         futex::give_up();

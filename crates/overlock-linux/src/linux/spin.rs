@@ -32,12 +32,12 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use overlock_core::platform::spins::{self, Budget, Score};
+use overlock_core::platform::spins::{self, Budget, SLOWLY, Score};
 
 use super::clock::ticks;
 pub use super::clock::ticks as now;
-use super::release;
 
+pub(super) mod lock;
 mod machine;
 mod sequence;
 
@@ -178,8 +178,10 @@ impl WakeUps {
 /// How waits spin: one of those below, or the longest spin in microseconds.
 static MODE: AtomicU32 = AtomicU32::new(UNKNOWN);
 const AUTO: u32 = 0;
-/// From this on nobody spins.
+/// From this on nobody spins but the waiters of locks.
+const ALONE: u32 = OFF - 2;
 const UNKNOWN: u32 = OFF - 1;
+/// Nobody does.
 const OFF: u32 = u32::MAX;
 
 /// Runs when the program is loaded, with the value of `OVERLOCK_SPIN`: `auto`, `off`, or the
@@ -195,15 +197,16 @@ pub(super) fn start(limit: Option<&CStr>) {
 fn mode(limit: &str) -> u32 {
     match (limit, limit.parse::<u32>()) {
         ("off", _) | (_, Ok(0)) => OFF,
-        (_, Ok(micros)) => micros.min(UNKNOWN - 1),
+        (_, Ok(micros)) => micros.min(ALONE - 1),
         _ => AUTO,
     }
 }
 
-/// Turns all spins off: the process restricts its system calls, so nothing is known about the
-/// machine from now on.
+/// Turns all spins off but those of locks: the process restricts its system calls, so nothing is
+/// known about the machine from now on.
 pub(super) fn give_up() {
-    MODE.store(OFF, Relaxed);
+    let auto = |mode| (mode != OFF).then_some(ALONE);
+    let _ = MODE.fetch_update(Relaxed, Relaxed, auto);
 }
 
 /// Spins before the calling thread sleeps on the object at this address, if the [rule](self) says
@@ -213,7 +216,7 @@ pub(super) fn give_up() {
 pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun {
     let mode = MODE.load(Relaxed);
     let score = &Object::at(object).score;
-    if mode >= UNKNOWN || !(is_new || score.promises()) {
+    if mode >= ALONE || !(is_new || score.promises()) {
         return Spun::Over;
     }
     let now = ticks();
@@ -226,12 +229,11 @@ pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun
         return Spun::Over;
     };
     let limit = limit.min(machine::ticks_of(most));
-    let mut budget = BUDGET.get().at(now, machine::is_realtime);
+    let mut budget = BUDGET.get().at(now, machine::is_special);
     if !budget.pays(limit) || !score.claim(now, now + limit) {
         BUDGET.set(budget);
         return Spun::Over;
     }
-    let restarts = release::restarts();
     let spun = poll(now + limit);
     let end = ticks();
     score.unclaim();
@@ -240,16 +242,15 @@ pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun
         Spun::AtOnce => {}
         Spun::Unfit => score.put_off(),
         Spun::Ready => {
-            score.learn(true);
+            score.learn(true, SLOWLY);
             Account::add_spin(true, took);
             machine::is_worth_it();
         }
         Spun::Over | Spun::Needless | Spun::Interrupted => {
-            score.learn(false);
+            score.learn(false, SLOWLY);
             Account::add_spin(false, took);
             budget.spend(took);
-            let is_lost = spun == Spun::Interrupted && restarts.is_some();
-            if is_lost && release::restarts() == restarts {
+            if spun == Spun::Interrupted {
                 machine::is_crowded(end);
             }
         }
@@ -260,14 +261,14 @@ pub fn spin(object: usize, is_new: bool, poll: impl FnOnce(u64) -> Spun) -> Spun
 
 /// Whether threads spin, or may do so once the program is loaded.
 pub fn is_on() -> bool {
-    MODE.load(Relaxed) != OFF
+    !matches!(MODE.load(Relaxed), ALONE | OFF)
 }
 
 /// Says that the caller is about to wake sleepers of the object, for the measure of a wake-up's
 /// cost.
 #[inline]
 pub fn wakes(object: usize) {
-    if MODE.load(Relaxed) >= UNKNOWN {
+    if MODE.load(Relaxed) >= ALONE {
         return;
     }
     Object::at(object).woken.store(ticks(), Relaxed);
@@ -293,6 +294,11 @@ fn learn_wake(woken: u64) {
             WAKE_UPS.learn(latency);
         }
     }
+}
+
+/// Whether the calling thread is known to have a real-time priority.
+pub(super) fn is_realtime() -> bool {
+    machine::is_realtime()
 }
 
 /// After fork() in the child: nothing is learned across it.

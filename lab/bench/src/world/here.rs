@@ -38,7 +38,6 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
-        prefetchw: cfg!(target_arch = "x86_64"),
         links: Links::All,
         costs: Costs {
             hit: Time::from_ns(costs.hit),

@@ -103,6 +103,8 @@ struct Location {
     version: u32,
     /// Which threads have accessed it, a bit each.
     visitors: u8,
+    /// For each thread the step of its last access.
+    accessed: [u16; THREADS],
 }
 
 impl Location {
@@ -173,6 +175,7 @@ impl Memory {
         for location in &mut self.locations[..self.used] {
             location.messages.truncate(1);
             (location.version, location.visitors) = (0, 0);
+            location.accessed = [0; THREADS];
         }
         self.used = 0;
         self.agreed.clear();
@@ -283,6 +286,7 @@ impl Memory {
     /// Loads the message that is `back` before the newest.
     pub fn load(&mut self, thread: usize, at: At, order: Ordering, back: usize) -> u64 {
         let number = self.find(at);
+        self.touch(thread, number);
         let location = &self.locations[number];
         let message = &location.messages[location.messages.len() - 1 - back];
         let views = &mut self.views[thread];
@@ -325,7 +329,7 @@ impl Memory {
         place: usize,
         continues: bool,
     ) {
-        self.step(thread);
+        self.touch(thread, number);
         let location = &mut self.locations[number];
         location.version += 1;
         let views = &mut self.views[thread];
@@ -368,6 +372,24 @@ impl Memory {
         }
     }
 
+    fn touch(&mut self, thread: usize, number: usize) {
+        self.step(thread);
+        let step = self.views[thread].now.clock[thread];
+        self.locations[number].accessed[thread] = step;
+    }
+
+    /// Whether all accesses to the atomic come before what `thread` does next: then it may end the
+    /// atomic. Fails with a thread that has accessed it otherwise.
+    pub fn end(&mut self, thread: usize, at: At) -> Result<(), usize> {
+        let number = self.find(at);
+        let accessed = &self.locations[number].accessed;
+        let clock = &self.views[thread].now.clock;
+        match (0..THREADS).find(|&other| accessed[other] > clock[other]) {
+            Some(other) => Err(other),
+            None => Ok(()),
+        }
+    }
+
     /// A sequentially consistent fence.
     pub fn fence(&mut self, thread: usize) {
         self.step(thread);
@@ -404,15 +426,6 @@ impl Memory {
             caller.now.join(&other.light);
         }
         self.heavy.join(&self.views[thread].now);
-        self.fence(thread);
-    }
-
-    /// Each thread passes a full fence: between two of the caller's.
-    pub fn meet(&mut self, thread: usize) {
-        self.fence(thread);
-        for other in (0..self.views.len()).filter(|&other| other != thread) {
-            self.fence(other);
-        }
         self.fence(thread);
     }
 

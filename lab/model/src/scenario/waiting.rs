@@ -8,7 +8,7 @@ mod osq;
 mod semaphore;
 
 pub use self::barrier::barrier;
-pub use self::condvar::condvar;
+pub use self::condvar::{condvar, condvar_freed};
 pub use self::once::once;
 pub use self::osq::osq;
 pub use self::semaphore::semaphore;

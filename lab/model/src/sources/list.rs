@@ -195,12 +195,11 @@ pub const UNIT_TESTED: &[UnitTested] = unit_tested! {
         "a thread would have to read another lock too";
     "core/src/sleep/once.rs", "state" => "core/src/sleep/once/tests.rs",
     callers_sleep_while_a_run_is_in_progress: "a snapshot";
-    "core/src/sleep/overlock.rs", "Kick::All" => "core/src/sleep/overlock/tests.rs",
-    where_releases_cannot_be_restarted_the_sleepers_are_woken:
-        "the operating system would have to refuse a barrier";
     "core/src/sleep/overlock.rs", "P::kick(&self.word" => "core/src/sleep/overlock/tests.rs",
     an_adopter_kicks_after_an_unlock_that_came_before_the_requeue:
         "an unlock in the middle of an adoption is one departure too many";
+    "core/src/sleep/overlock.rs", "fetch_or(TIGHT" => "core/src/sleep/overlock/tests/turns.rs",
+    a_waiter_marks_a_lock_whose_owner_is_soon_back: "one wait in 32 looks, by the clock";
     "core/src/sleep/rt_mutex.rs", "store(0, Release)" => "core/src/sleep/rt_mutex/tests.rs",
     a_lock_held_before_a_fork_is_unlocked_under_the_new_id: "the process would have to fork";
     "core/src/sleep/wait_list.rs", "is_busy" => "core/src/sleep/condvar/tests.rs",

@@ -25,7 +25,6 @@ fn machine() -> Machine {
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
-        prefetchw: false,
         links: Links::Cube,
         costs: Costs {
             hit: Time::ns(2),

@@ -21,10 +21,6 @@ impl Engine {
 
     /// The same, of a word on this line.
     pub fn access_line(&mut self, vcpu: usize, line: usize, access: Access) -> Answer {
-        let access = match access {
-            Access::ReadToChange if !self.machine.prefetchw => Access::Read,
-            access => access,
-        };
         let core = self.core(vcpu);
         self.vcpus[vcpu].line = line;
         if access == Access::Read && self.joins(vcpu, core, line) {

@@ -1,7 +1,7 @@
 //! Whether a vCPU spins before it sleeps: the rule of threads on Linux. Here the machine's room is
 //! known exactly, and a wake-up costs what the host says. The rule itself costs nothing.
 
-use overlock_core::platform::spins::{self, Budget};
+use overlock_core::platform::spins::{self, Budget, SLOWLY};
 
 use super::state::Engine;
 use super::{current, with};
@@ -31,7 +31,7 @@ impl SpinFirst {
             let end = engine.now.as_ns();
             let score = &engine.scores[&self.object];
             score.unclaim();
-            score.learn(ready);
+            score.learn(ready, SLOWLY);
             if !ready {
                 self.budget.spend(end - self.since);
             }

@@ -31,7 +31,6 @@ pub(super) fn machine(cores: usize, threads: usize) -> Machine {
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
-        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: Time::ns(2),

@@ -20,7 +20,6 @@ static KEYS: &[Key<Machine>] = &[
     Key::new("last_level", "Which cores have a last-level cache in common", Domain::Word(&["socket", "cluster"]), |m| Some(&mut m.last_level)),
     Key::new("inclusive", "The last-level cache knows what its cores have, and answers readers itself", Domain::Flag, |m| Some(&mut m.inclusive)),
     Key::new("migratory", "A read takes a changed line over from its owner, to change it without another request", Domain::Flag, |m| Some(&mut m.migratory)),
-    Key::new("prefetchw", "The processor has `prefetchw`: a load of a word that is about to be changed takes the line over", Domain::Flag, |m| Some(&mut m.prefetchw)),
     Key::new("links", "Sockets are all connected, or are the corners of a square or cube", Domain::Word(&["all", "cube"]), |m| Some(&mut m.links)),
     Key::new("hit", "A load or a store that hits the first-level cache", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.hit)),
     Key::new("locked", "A locked instruction on a line that the core owns", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.locked)),

@@ -24,7 +24,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
-        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.7),
@@ -52,7 +51,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
-        prefetchw: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.9),
@@ -78,7 +76,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
-        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.5),
@@ -104,7 +101,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: false,
         migratory: false,
-        prefetchw: true,
         links: Links::Cube,
         costs: Costs {
             hit: ns(1.5),
@@ -130,7 +126,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
-        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.8),
@@ -158,7 +153,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
-        prefetchw: false,
         links: Links::Cube,
         costs: Costs {
             hit: ns(1.7),
@@ -186,7 +180,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Cluster,
         inclusive: true,
         migratory: false,
-        prefetchw: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.1),
@@ -213,7 +206,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
-        prefetchw: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.7),
@@ -240,7 +232,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: true,
-        prefetchw: true,
         links: Links::All,
         costs: Costs {
             hit: ns(1.1),
@@ -267,7 +258,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
-        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.5),
@@ -294,7 +284,6 @@ pub static PRESETS: &[Machine] = &[
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
-        prefetchw: false,
         links: Links::All,
         costs: Costs {
             hit: ns(1.5),

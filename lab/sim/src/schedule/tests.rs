@@ -34,7 +34,6 @@ fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
         last_level: Level::Socket,
         inclusive: true,
         migratory: false,
-        prefetchw: false,
         links: Links::All,
         costs: Costs::USUAL,
     }

@@ -39,7 +39,6 @@ const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usiz
         last_level: Level::Socket,
         inclusive: sockets <= 2,
         migratory: cores == 2 && sockets <= 2,
-        prefetchw: false,
         links: if sockets > 2 { Links::Cube } else { Links::All },
         costs: COSTS,
     }

@@ -13,7 +13,7 @@ use crate::links::BACKOFF_SLEEP_NS;
 use crate::raw::ConstLock;
 use crate::sleep::Overlock;
 use crate::toy::stage::{Actor, actor};
-use crate::toy::{Point, SLOTS, Toy, as_thread, at, first_spins, halts, kicks, left, restarts};
+use crate::toy::{Point, SLOTS, Toy, as_thread, at, first_spins, halts, kicks, left};
 use locks::{Loud, WithNode};
 
 struct Scene {

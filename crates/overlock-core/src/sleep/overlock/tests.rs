@@ -3,15 +3,18 @@
 
 mod freed;
 mod handoff;
-mod spinner;
+mod turns;
 
 use std::boxed::Box;
 
 use super::*;
 use crate::toy::stage::{Actor, actor};
-use crate::toy::{Point, Toy, as_thread, end_slice, fail_restarts, halts, kicks, left, restarts};
+use crate::toy::{Point, Toy, as_thread, halts, kicks, left};
 
 type Lock = &'static Overlock<Toy>;
+
+/// How long a waiter spins on this platform.
+const SPIN_NS: u64 = 5_000;
 
 /// Longer than one spin before a sleep, including the distance between its last polls, and shorter
 /// than two.
@@ -65,12 +68,19 @@ fn passes_on(thread: usize, waiter: Actor, lock: Lock) {
     as_thread(thread, || unlock(lock));
 }
 
-/// The word, in whatever phase. A phase is set only with SLOW: else each unlock would be slow.
+/// Ends the wait of a counted thread. Returns whether it has the lock all the same.
+fn gives_up(lock: Lock) -> bool {
+    let mut waiter = Contender {
+        since: 0,
+        counted: true,
+    };
+    let gone = lock.sleep(&mut waiter, &Limit::until(Toy::now()));
+    gone.expect("its time is over")
+}
+
+/// The word without what is for turns.
 fn word(lock: Lock) -> u32 {
-    match lock.word.load(Relaxed) {
-        word if word & SLOW != 0 => word & !PHASE,
-        word => word,
-    }
+    lock.word.load(Relaxed) & !(TIGHT | PARITY)
 }
 
 fn has(lock: Lock, bits: u32) -> bool {
@@ -84,12 +94,11 @@ fn sleepers(lock: Lock) -> u32 {
 /// The owner unlocks, and no waiter or flag is left.
 fn ends(lock: Lock) {
     unlock(lock);
-    let clean = |lock| word(lock) & !(SLOW | EMPTY) == 0;
-    assert!(clean(lock), "{:#x}", word(lock));
+    assert_eq!(word(lock), 0);
     let before = kicks();
     lock.lock();
     unlock(lock);
-    assert!(clean(lock) && kicks() == before && left() == 0);
+    assert!(word(lock) == 0 && kicks() == before && left() == 0);
 }
 
 #[test]
@@ -120,13 +129,27 @@ fn a_spinning_waiter_takes_a_free_lock_and_is_never_counted() {
     ends(lock);
 }
 
+/// The check of `may_take` in `sleep`: an unlock between the spin and the sleep has woken nobody.
+#[test]
+fn a_newcomer_does_not_sleep_beside_a_free_lock() {
+    let lock = leak();
+    let one = actor(1, move || {
+        let mut new = Contender {
+            since: Toy::ticks(),
+            counted: false,
+        };
+        assert_eq!(lock.sleep(&mut new, &Limit::NONE), None);
+    });
+    one.end();
+}
+
 /// The halt in `sleep` expects what the join wrote.
 #[test]
 fn a_release_between_the_join_and_the_sleep_makes_the_sleep_fail() {
     let lock = held();
     let one = locker(1, lock);
     one.to(Point::Halt);
-    assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
+    assert!(has(lock, LOCKED | WAKE) && sleepers(lock) == 1);
     unlock(lock);
     one.end();
     assert!(lock.is_locked() && !lock.is_contended());
@@ -185,7 +208,7 @@ fn a_sleeper_woken_in_vain_sets_wake_before_it_sleeps_again() {
     ends(lock);
 }
 
-/// WAKE in `Contender::leave`, in `give_up`.
+/// WAKE in `Contender::leave`, in `sleep`.
 #[test]
 fn a_woken_sleeper_sets_wake_as_it_gives_up() {
     let lock = held();
@@ -200,34 +223,26 @@ fn a_woken_sleeper_sets_wake_as_it_gives_up() {
     ends(lock);
 }
 
-/// The check of `may_take` in `give_up`: the release has kicked the leaver and nobody else.
+/// The check of `may_take` in `sleep`: the release has kicked the leaver and nobody else.
 #[test]
 fn a_waiter_that_gives_up_takes_a_free_lock() {
     let lock = held();
     let acquired = actor(1, move || {
-        let waiter = Contender {
-            counted: true,
-            ..Contender::default()
-        };
-        assert!(lock.give_up(&waiter));
+        assert!(gives_up(lock));
     });
-    lock.word.fetch_add((2 * SLEEPER) | SLOW, Relaxed);
+    lock.word.fetch_add(2 * SLEEPER, Relaxed);
     unlock(lock);
     acquired.end();
     assert!(has(lock, LOCKED | WAKE) && sleepers(lock) == 1);
 }
 
 #[test]
-fn the_last_counted_waiter_that_gives_up_sets_empty() {
+fn the_last_counted_waiter_that_gives_up_leaves_nothing_to_wake() {
     let lock = held();
     let one = timed_sleeper(1, lock);
     one.startle();
     one.end();
-    assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
-    let two = sleeper(2, lock);
-    assert!(!has(lock, EMPTY), "`!EMPTY` in `add_sleeper`");
-    unlock(lock);
-    two.end();
+    assert_eq!(word(lock), LOCKED);
     ends(lock);
 }
 
@@ -239,9 +254,9 @@ fn a_waiter_that_gives_up_uncounted_changes_nothing() {
     ends(lock);
 }
 
-/// WAKE in `add_sleeper`. Without it the second waiter, which joins while the first is on its way
-/// and is slow to sleep, sleeps on a word without WAKE: it has missed its kick, and finds the word
-/// as it wrote it.
+/// WAKE in `Contender::join`. Without it the second waiter, which joins while the first is on its
+/// way and is slow to sleep, sleeps on a word without WAKE: it has missed its kick, and finds the
+/// word as it wrote it.
 #[test]
 fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     let lock = held();
@@ -264,28 +279,13 @@ fn a_waiter_that_is_slow_to_sleep_does_not_sleep_past_its_kick() {
     ends(lock);
 }
 
-/// EMPTY in `unlock_slow`.
-#[test]
-fn slow_stays_set_while_a_thread_is_counted() {
-    let lock = held();
-    let one = sleeper(1, lock);
-    unlock(lock);
-    lock.lock();
-    unlock(lock);
-    assert!(has(lock, SLOW), "a counted thread is on its way");
-    one.end();
-    assert!(has(lock, SLOW));
-    unlock(lock);
-    assert!(!has(lock, SLOW));
-}
-
-/// `add_sleeper` in `adopt`.
+/// `+ SLEEPER` in `adopt`.
 #[test]
 fn an_unlock_wakes_an_adopted_thread() {
     let lock = held();
     let one = actor(1, move || lock.lock_adopted());
     assert!(lock.adopt(NodeId::new(1, 0), || ()));
-    assert!(has(lock, WAKE | SLOW) && sleepers(lock) == 1);
+    assert!(has(lock, WAKE) && sleepers(lock) == 1);
     let before = kicks();
     unlock(lock);
     assert_eq!(kicks(), before + 1);
@@ -305,148 +305,76 @@ fn asleep(number: usize) -> NodeId {
     id
 }
 
-/// The check at the end of `adopt`.
+/// The check at the end of `adopt`: the lock is free by then, or held by a newcomer.
 #[test]
 fn an_adopter_kicks_after_an_unlock_that_came_before_the_requeue() {
-    let lock = held();
-    let before = kicks();
-    assert!(lock.adopt(asleep(1), move || unlock(lock)));
-    // The unlock's, for nobody; the requeue's, which does without on this platform; the adopter's.
-    assert_eq!(kicks(), before + 3);
+    for is_taken in [false, true] {
+        let lock = held();
+        let before = kicks();
+        let adopted = lock.adopt(asleep(1), move || {
+            unlock(lock);
+            assert!(!is_taken || lock.try_lock().is_some());
+        });
+        assert!(adopted);
+        // The unlock's, for nobody; the requeue's, which does without on this platform; the
+        // adopter's.
+        assert_eq!(kicks(), before + 3);
+    }
 }
 
-/// PICKUP in the check at the end of `adopt`. A fair unlock has kicked nobody, since neither thread
-/// sleeps on the lock yet. Then the second adopter sets WAKE on a lock that nobody will unlock.
+/// The same where the lock is handed off: nobody unlocks it before it is picked up.
 #[test]
 fn an_adopter_kicks_after_a_fair_unlock_that_came_before_the_requeue() {
     let lock = held();
     let before = kicks();
     let adopted = lock.adopt(asleep(1), move || {
         unlock_fair(lock);
-        assert!(has(lock, LOCKED | PICKUP));
-        assert!(lock.adopt(asleep(2), || ()));
+        assert!(has(lock, HANDOFF) && !lock.is_locked());
+        assert!(!lock.adopt(asleep(2), || ()), "nobody owns it");
     });
-    assert!(adopted && has(lock, LOCKED | PICKUP | WAKE));
-    // The unlock's, for nobody; two requeues', which do without on this platform; two adopters'.
-    assert_eq!(kicks(), before + 5);
+    assert!(adopted);
+    // The unlock's, for nobody; the requeue's, which does without on this platform; the adopter's.
+    assert_eq!(kicks(), before + 3);
 }
 
-/// The limits of `add_sleeper` and `Contender::leave`.
+/// As many threads as Linux has numbers for, less the owner.
 #[test]
-fn a_saturated_count_stays_and_the_lock_works_without_it() {
+fn all_threads_of_linux_are_counted_and_woken() {
+    const THREADS: u32 = 4 << 20;
     let lock = held();
-    lock.word.store(LOCKED | SLOW | (MANY - SLEEPER), Relaxed);
-    let one = sleeper(1, lock);
-    assert!(has(lock, MANY | WAKE), "the last thread that is counted");
-    let two = sleeper(2, lock);
+    lock.word.fetch_add((THREADS - 2) * SLEEPER, Relaxed);
+    let last = sleeper(1, lock);
+    assert!(sleepers(lock) == THREADS - 1 && has(lock, LOCKED | WAKE));
     unlock(lock);
-    assert_eq!(word(lock), MANY | SLOW);
-    lock.lock();
-    let three = timed_sleeper(3, lock);
-    assert!(has(lock, MANY | WAKE), "a joiner sets WAKE");
+    assert!(kicks() == 1 && !has(lock, WAKE));
+    last.end();
+    assert!(sleepers(lock) == THREADS - 2 && has(lock, LOCKED | WAKE));
     unlock(lock);
-    one.end();
-    assert!(has(lock, MANY | WAKE | LOCKED), "so does an owner");
-    unlock(lock);
-    two.end();
-    three.startle();
-    three.end();
-    assert!(has(lock, MANY | WAKE), "so does a leaver");
-    unlock(lock);
-    assert_eq!(word(lock), MANY | SLOW);
-    lock.lock();
-    lock.word.fetch_or(WAKE, Relaxed);
-    unlock_fair(lock);
-    assert!(!lock.is_locked(), "there may be nobody to pick it up");
+    assert_eq!(kicks(), 2);
 }
 
-/// Does what the store of a restartable unlock does that loaded byte 0 before any waiter came; with
-/// `held_again` the lock has a new owner since.
-fn erase_flags(lock: Lock, held_again: bool) {
-    lock.word.byte0_store(u8::from(held_again), Release);
-}
-
-/// The loop in `sleep`, whose halt expects what the join wrote.
+/// A waiter that spins may have no CPU, so it stands for nobody.
 #[test]
-fn a_waiter_whose_flags_were_erased_does_not_sleep() {
-    for held_again in [false, true] {
-        let lock = held();
-        let one = locker(1, lock);
-        one.to(Point::Halt);
-        erase_flags(lock, held_again);
-        if held_again {
-            one.sleep();
-            assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
-            unlock(lock);
-        }
-        one.end();
-        assert_eq!(word(lock), LOCKED | EMPTY | (word(lock) & SLOW));
-        ends(lock);
+fn an_unlock_wakes_a_sleeper_although_a_waiter_spins() {
+    let lock = held();
+    let one = sleeper(1, lock);
+    let two = locker(2, lock);
+    for _ in 0..POLLS {
+        two.to(Point::Wait);
     }
-}
-
-/// The kick in `announce`: the sleeper relied on the thread that set SLOW.
-#[test]
-fn where_releases_cannot_be_restarted_the_sleepers_are_woken() {
-    let lock = held();
-    let one = sleeper(1, lock);
-    erase_flags(lock, true);
-    let two = actor(2, move || {
-        fail_restarts();
-        lock.lock();
-    });
-    two.to(Point::Halt);
-    assert!(one.is_kicked());
     unlock(lock);
+    assert!(one.is_kicked());
     passes_on(1, one, lock);
     two.end();
     ends(lock);
-}
-
-/// SLOW in `Contender::leave`.
-#[test]
-fn an_acquisition_sets_erased_flags_again() {
-    let lock = held();
-    let one = locker(1, lock);
-    one.to(Point::Halt);
-    let two = sleeper(2, lock);
-    erase_flags(lock, false);
-    one.end();
-    assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
-    as_thread(1, || unlock(lock));
-    two.end();
-    ends(lock);
-}
-
-/// The check of SLOW in `give_up`.
-#[test]
-fn a_waiter_that_gives_up_sets_erased_flags_again() {
-    let lock = held();
-    // Two threads are counted, and a release has erased their flags.
-    lock.word.fetch_add(2 * SLEEPER, Relaxed);
-    let gone = actor(1, move || {
-        let waiter = Contender {
-            counted: true,
-            ..Contender::default()
-        };
-        assert!(!lock.give_up(&waiter));
-        assert_eq!(restarts(), 1, "releases are restarted");
-    });
-    gone.end();
-    assert!(has(lock, LOCKED | WAKE | SLOW) && sleepers(lock) == 1);
-    let before = kicks();
-    unlock(lock);
-    assert_eq!(kicks(), before + 1);
 }
 
 #[test]
 fn after_a_fork_only_the_owner_is_left() {
     let lock = held();
     let states = [
-        (LOCKED | WAKE | HANDOFF | SLOW | (3 * SLEEPER), LOCKED),
-        (LOCKED | PICKUP | APART | SLOW | SLEEPER, 0),
-        (LOCKED | PICKUP | HANDOFF | SLOW | SLEEPER, 0),
-        (SLOW | EMPTY, 0),
+        (LOCKED | WAKE | HANDOFF | (3 * SLEEPER), LOCKED),
+        (HANDOFF | SLEEPER, 0),
     ];
     for (before, after) in states {
         lock.word.store(before, Relaxed);

@@ -233,6 +233,78 @@ fn a_handler_that_unlocks_for_its_thread_leaves_the_contexts_between() {
     assert_eq!((left(), context(0)), (0, 0));
 }
 
+/// An heir, in a handler that waits for another lock of the thread that hands off.
+fn heir_in_handler(outer: Lock, inner: Lock) -> Rc<Actor> {
+    let heir = waiter(1, outer, &Arc::default());
+    heir.interrupt_to(Point::Wait, move || unlock(inner, inner.lock()));
+    Rc::new(heir)
+}
+
+/// "Signal handlers", the deadlock: an unlock waits for its heir. Fails, for the better, where it
+/// does not: then the rules there are needless.
+#[test]
+fn an_unlock_and_the_heirs_handler_wait_for_each_other() {
+    let [outer, inner] = [leak(), leak()];
+    let (token, _held) = (outer.lock(), inner.lock());
+    let heir = heir_in_handler(outer, inner);
+    for _ in 0..3 {
+        let heir = heir.clone();
+        at(Point::Wait, move || {
+            assert_eq!(grant(0), outer.address());
+            heir.to(Point::Wait);
+        });
+    }
+    at(Point::Wait, move || {
+        // No thread could do this: its one grant has both locks.
+        let grant = &Toy::family_tables().threads[0].grants.grants[0];
+        grant.store(inner.address(), Relaxed);
+        heir.end_handler();
+        grant.store(outer.address(), Relaxed);
+        Rc::into_inner(heir).unwrap().end();
+    });
+    unlock(outer, token);
+    assert_eq!((left(), tail(outer), tail(inner)), (0, 0, 0));
+}
+
+/// "Signal handlers", the first rule.
+#[test]
+fn a_lock_that_the_heirs_handler_waits_for_may_be_unlocked_first() {
+    let [outer, inner] = [leak(), leak()];
+    let (token, held) = (outer.lock(), inner.lock());
+    let heir = heir_in_handler(outer, inner);
+    let again = heir.clone();
+    at(Point::Wait, move || again.end_handler());
+    unlock(inner, held);
+    at(Point::Wait, move || Rc::into_inner(heir).unwrap().end());
+    unlock(outer, token);
+    assert_eq!((left(), tail(outer), tail(inner)), (0, 0, 0));
+}
+
+/// "Signal handlers": the handler of the heir waits for a lock of a third thread, and the unlock
+/// goes on after that one's unlock.
+#[test]
+fn an_unlock_waits_no_longer_than_a_third_thread_owns_what_the_heirs_handler_waits_for() {
+    let [outer, inner] = [leak(), leak()];
+    let token = outer.lock();
+    let third = actor(2, move || {
+        let token = inner.lock();
+        let _ = Toy::wait_until(&inner.tail, Relaxed, Spin::Forever, |tail| tail == name(1));
+        unlock(inner, token);
+    });
+    third.to(Point::Wait);
+    let heir = heir_in_handler(outer, inner);
+    at(Point::Wait, move || {
+        heir.to(Point::Wait);
+        assert_eq!(grant(0), outer.address());
+        third.to(Point::Wait); // it hands off to the handler
+        heir.end_handler();
+        third.end();
+        Rc::into_inner(heir).unwrap().end();
+    });
+    unlock(outer, token);
+    assert_eq!((left(), tail(outer), tail(inner)), (0, 0, 0));
+}
+
 /// Four handlers, each interrupting the handoff of the one before it: the last one has no context,
 /// and no grant.
 #[test]

@@ -157,15 +157,24 @@ fn room<F: Files>(files: &F) -> Option<bool> {
     Some(!is_crowded && !STOLEN.is_much(files) && (granted >= online || !is_delayed(files)))
 }
 
-/// Whether the calling thread has a real-time priority.
+/// The calling thread's scheduling policy; None if the system does not say.
 #[cold]
-pub(super) fn is_realtime() -> bool {
+fn policy() -> Option<libc::c_int> {
     // SAFETY: it changes nothing.
     let policy = extras::ask(|| unsafe { crate::system_call!(libc::SYS_sched_getscheduler, 0) });
-    let policy = policy.unwrap_or(-1) & !(libc::SCHED_RESET_ON_FORK as isize);
-    ![libc::SCHED_OTHER, libc::SCHED_BATCH]
-        .map(|policy| policy as isize)
-        .contains(&policy)
+    let policy = policy.filter(|&policy| policy >= 0 && !cfg!(miri))?;
+    Some(policy as libc::c_int & !libc::SCHED_RESET_ON_FORK)
+}
+
+/// Whether the calling thread has another policy than most, or one that is not known.
+pub(super) fn is_special() -> bool {
+    policy().is_none_or(|policy| ![libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&policy))
+}
+
+/// Whether the calling thread is known to have a real-time priority.
+pub(super) fn is_realtime() -> bool {
+    let realtime = [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE];
+    policy().is_some_and(|policy| realtime.contains(&policy))
 }
 
 /// Of the time, the part that a hypervisor may take while spins are allowed.

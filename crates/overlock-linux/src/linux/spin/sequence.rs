@@ -165,9 +165,11 @@ pub fn until_changed(word: &AtomicU32, expected: u32, until: u64) -> Spun {
     const OVER: u32 = 1;
     const INTERRUPTED: u32 = 2;
     let spun: u32;
-    // SAFETY: as in `release.rs`: `place` is the offset of `rseq_cs` in the area of each thread,
-    // and the descriptor is as the kernel wants it. Nothing is stored within the sequence.
-    // `rseq_cs` is 0 again on every way out. The word is valid, as a reference is.
+    // SAFETY: `place` is the offset of `rseq_cs` in the area that the C library has registered for
+    // every thread, 8 bytes that the thread itself may write. The descriptor is as the kernel wants
+    // it: version and flags 0, the first address of the sequence, its length, and where to go
+    // instead, which the signature that glibc registers stands before. Nothing is stored within
+    // the sequence. `rseq_cs` is 0 again on every way out. The word is valid, as a reference is.
     unsafe {
         asm!(
             ".pushsection __rseq_cs, \"aw\"",

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::platform::WakeClass;
 
-use super::super::heir;
+use super::super::handoff;
 use super::super::memory::{At, Plain};
 use super::super::strategy::Question;
 use super::{Rules, State, in_execution, with};
@@ -175,47 +175,10 @@ pub fn update(
         return Err(old);
     };
     coverage::count(place, Outcome::Done);
-    if place.file().ends_with(heir::SOURCE) {
-        heir::changed(old as u32, new as u32, me());
+    if place.file().ends_with(handoff::SOURCE) {
+        handoff::changed(old as u32, new as u32);
     }
     Ok(old)
-}
-
-thread_local! {
-    /// The threads that are within a restartable sequence, as bits.
-    static IN_SEQUENCE: Cell<u32> = const { Cell::new(0) };
-}
-
-/// An execution begins.
-pub fn rewind() {
-    IN_SEQUENCE.set(0);
-}
-
-/// `FutexPlatform::release` as a restartable sequence of two steps, as Linux has it: the load of
-/// byte 0 may read an old message, and the store takes away what came between. It is not done where
-/// somebody has [restarted](restart_releases) it meanwhile, or the kernel has, for no reason.
-#[track_caller]
-pub fn release(at: At) -> bool {
-    let bit = 1 << me();
-    IN_SEQUENCE.set(IN_SEQUENCE.get() | bit);
-    let seen = load(at, Ordering::Relaxed);
-    let released = seen & 0xff == 1
-        && !chance()
-        && update(at, Ordering::Release, Ordering::Relaxed, |word| {
-            (IN_SEQUENCE.get() & bit != 0).then_some(word & !0xff)
-        })
-        .is_ok();
-    IN_SEQUENCE.set(IN_SEQUENCE.get() & !bit);
-    released
-}
-
-/// `FutexPlatform::restart_releases`: each other thread passes a full fence, and none is within a
-/// sequence that it has begun before.
-#[track_caller]
-pub fn restart_releases() {
-    breathe();
-    IN_SEQUENCE.set(0);
-    in_execution(|this| this.memory.meet(this.current));
 }
 
 /// Whether something happens that may happen at any time.
@@ -279,17 +242,28 @@ pub fn halt(at: At, expected: u64, until: Option<u64>, class: WakeClass) -> bool
     slept.get() && !expired
 }
 
-/// The atomic is dropped. Not an access, and no moment at which others come: whoever drops it goes
-/// on at one.
+/// The atomic is dropped. No moment at which others come: whoever drops it goes on at one.
+///
+/// # Panics
+///
+/// If a thread has accessed it and nothing orders that before the drop.
 pub fn drop_word(at: At) {
     // Outside of executions too: with what one has made.
-    with(|this| {
+    let race = with(|this| {
         let key = at.key as usize;
         if this.gone.len() <= key {
             this.gone.resize(key + 1, false);
         }
         this.gone[key] = true;
+        this.memory.end(this.current, at)
     });
+    if let Some(Err(other)) = race {
+        assert!(
+            std::thread::panicking(),
+            "a thread ends an atomic, and no release and acquire order thread {other}'s last \
+             access to it before that"
+        );
+    }
 }
 
 /// A thread is about to sleep on `at`, which lies at this address.

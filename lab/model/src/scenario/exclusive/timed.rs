@@ -9,7 +9,7 @@ use overlock_core::raw::RawLock;
 use overlock_core::sleep::Overlock;
 use overlock_family::spin::{Hybrid, HybridShort, PvQueued};
 
-use super::Act::{Cancel, Cancellable, Hold, HoldFair, Lock, Rest, Within};
+use super::Act::{Cancel, Cancellable, Fair, Hold, HoldFair, Lock, Rest, Within};
 use super::Script;
 use crate::scenario::{Length, Setting};
 use crate::world::World;
@@ -19,23 +19,18 @@ const LONG: Setting = Setting {
     length: Length::Course,
     ..TIMED
 };
+const SLOW: Setting = Setting::SLOW;
 const RESTLESS: Setting = Setting {
     restless: true,
     ..TIMED
 };
 
-const SHORT: Setting = TIMED.ticking(5);
-
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-/// A waiter of the recommended mutex that comes so late is one of those that find out whether the
-/// owner comes back at once, and the owner begins so much before it.
-const PROBE: u64 = 1_968;
-const BEFORE: u64 = PROBE - 432;
-
 /// A sleeper of the recommended mutex that was woken in vain after 4 ms of waiting asks for a
-/// handoff; sections are so long that it sleeps through them, and others come in between.
+/// handoff; sections are so long that it sleeps through them, and others come in between. In
+/// `rounds` waits end by their limits, and handoffs are requested, or taken back.
 #[rustfmt::skip]
 const OVERLOCK: &[Script] = &[
     Script("asks",        LONG,  &[&[Hold(5 * MS), Hold(5 * MS), Hold(5 * MS)], &[Lock], &[Rest(MS), Lock]]),
@@ -44,8 +39,7 @@ const OVERLOCK: &[Script] = &[
     Script("asks-fair",   LONG,  &[&[Hold(5 * MS), Hold(5 * MS), HoldFair(5 * MS)], &[Lock], &[Rest(MS), Lock]]),
     Script("fair-limit",  TIMED, &[&[HoldFair(MS)], &[Within(MS)], &[Rest(MS / 2), Lock]]),
     Script("fair-late",   TIMED, &[&[HoldFair(MS)], &[Lock], &[Rest(MS / 2), Lock]]),
-    Script("comes-back",  SHORT, &[&[Rest(BEFORE), Hold(200), Rest(10), Hold(200), Rest(10), Hold(200), Rest(10), Hold(200)], &[Rest(PROBE), Lock]]),
-    Script("stays-away",  SHORT, &[&[Rest(BEFORE), Hold(200), Rest(10), Hold(200), Rest(10), Hold(200)], &[Rest(PROBE), Lock], &[Rest(BEFORE + 4 * US), Lock]]),
+    Script("rounds",      SLOW,  &[&[Lock, Lock, Fair], &[Lock, Within(2 * MS), Lock], &[Within(3 * MS), Fair, Lock]]),
 ];
 
 /// The second in the queue sleeps from the beginning, since the head does. And: by the time the

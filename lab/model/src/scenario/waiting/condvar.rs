@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::{Atomic, Pause};
 use overlock_core::raw::RawLock;
-use overlock_core::sleep::Condvar;
 use overlock_core::sleep::cancel::CancelToken;
+use overlock_core::sleep::{Condvar, Overlock};
 
 use super::{ONE_NODE, PLAIN};
 use crate::arena::Placed;
@@ -239,4 +239,68 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
         ),
         workers::<W, _, _>("destroy-last", PLAIN, make, [last, only], check_lock),
     ]
+}
+
+/// A condition variable, and a lock that its last owner frees.
+struct Freed<W: World> {
+    lock: Placed<Overlock<W>>,
+    guarded: W::Data,
+    /// How many have not owned the lock for the last time. Accessed under it.
+    left: W::U32,
+    condvar: Condvar<W>,
+}
+
+impl<W: World> Freed<W> {
+    fn new() -> Self {
+        Freed {
+            lock: Placed::new(Overlock::new()),
+            guarded: W::Data::new(),
+            left: W::U32::new(2),
+            condvar: Condvar::new(),
+        }
+    }
+
+    /// Owns the lock for the last time, and frees it where the other one has done so.
+    fn own_last(&self, waits: bool) {
+        self.lock.lock();
+        self.guarded.write();
+        if waits {
+            // SAFETY: acquired by this thread.
+            unsafe { self.condvar.wait(&*self.lock, ()) };
+            self.guarded.write();
+        }
+        // Relaxed: under the lock.
+        let left = self.left.load(Relaxed) - 1;
+        self.left.store(left, Relaxed);
+        // SAFETY: acquired by this thread, above or by the wait.
+        unsafe { self.lock.unlock(()) };
+        if left == 0 {
+            // SAFETY: nobody will own the lock again. A notifier whose waiter is back does not
+            // touch it any more, or the check fails: the memory itself is there until the
+            // execution ends.
+            unsafe { self.lock.end() };
+        }
+    }
+
+    fn notify(&self) {
+        while !self.condvar.notify_one() {
+            W::pause(Pause::Iterations(1));
+        }
+    }
+}
+
+/// A waiter is adopted by a lock that is freed, by that waiter or by another thread, as soon as the
+/// waiter is back.
+pub fn condvar_freed<W: World>() -> Scenario {
+    workers::<W, _, _>(
+        "freed",
+        PLAIN,
+        Freed::<W>::new,
+        [
+            |shared| shared.own_last(true),
+            |shared| shared.own_last(false),
+            |shared| shared.notify(),
+        ],
+        |shared| assert!(!shared.condvar.is_in_use()),
+    )
 }

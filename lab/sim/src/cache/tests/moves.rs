@@ -20,7 +20,6 @@ struct Plan {
 fn plan() -> impl Strategy<Value = Plan> {
     let access = prop_oneof![
         Just(Access::Read),
-        Just(Access::ReadToChange),
         Just(Access::Write),
         Just(Access::Locked)
     ];

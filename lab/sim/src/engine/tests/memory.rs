@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, ByteLanes};
+use overlock_core::platform::Atomic;
 use overlock_core::{Platform, Spin};
 
 use super::*;
@@ -58,35 +58,6 @@ fn after_a_change(machine: &Machine, what: impl Fn(&U32)) -> Time {
         now() - begin
     };
     simulate(machine, &HOST, 2, body).unwrap().results[1]
-}
-
-/// Another core has changed the line: the load takes 62 ns. With `prefetchw` it takes the line
-/// over, and the exchange that follows hits, 8 ns. Without, that requests the line again, 60 ns.
-#[test]
-fn a_load_to_change_takes_the_line_over_where_the_processor_can() {
-    for (prefetchw, takes) in [(true, 62 + 8), (false, 62 + 68)] {
-        let machine = Machine {
-            prefetchw,
-            ..machine(2, 1)
-        };
-        let time = after_a_change(&machine, |word| {
-            assert_eq!(word.byte0_load_to_change(), 1);
-            let _ = word.swap(2, Relaxed);
-        });
-        assert_eq!(time, Time::ns(takes));
-    }
-}
-
-/// A load to change sees the own buffered store, and leaves it in the buffer.
-#[test]
-fn a_load_to_change_sees_the_own_store() {
-    let word = Own::new();
-    let body = |_| {
-        word.0.byte0_store(7, Relaxed);
-        assert_eq!(word.0.byte0_load_to_change(), 7);
-    };
-    assert!(simulate(&machine(1, 1), &HOST, 1, body).is_ok());
-    assert_eq!(word.0.load(Relaxed), 7);
 }
 
 /// A spinner that is preempted between two polls polls again when it has a CPU. Fails where `watch`

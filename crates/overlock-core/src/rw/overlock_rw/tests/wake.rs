@@ -154,3 +154,21 @@ fn readers_that_come_after_a_writer_wait_for_it() {
     lock.write();
     assert_eq!((word(lock), left(), halts()), (WRITING, 0, 0));
 }
+
+/// The order in `back_out`: it clears the flags, then kicks. Fails the other way round: a thread
+/// that goes to sleep between the two loses its flag, and nobody kicks it.
+#[test]
+fn a_thread_that_sleeps_after_the_kick_of_a_reader_in_vain_keeps_its_flag() {
+    let lock = leak();
+    lock.read();
+    let waits = writer(1, lock);
+    waits.sleep();
+    lock.word.fetch_add(READER, Relaxed);
+    unlock_read(lock);
+    at(Point::Kick, move || {
+        lock.word.fetch_or(OTHERS, Relaxed);
+    });
+    lock.back_out();
+    assert_eq!((word(lock), left()), (CLOSED | OTHERS, 0));
+    waits.end();
+}

@@ -1,208 +1,200 @@
-//! The handoff target, fair unlocks, and newcomers that sleep apart.
+//! Handoffs, requested or by a fair unlock, and newcomers that wait until they are picked up.
 
 use super::*;
+use crate::toy::be_realtime;
 
-/// Makes the sleeper `actor` the handoff target: it is woken in vain after HANDOFF_NS, requests the
-/// lock, and sleeps. Thread 0 has the lock.
-fn make_target(lock: Lock, actor: &Actor) {
-    unlock(lock);
-    lock.lock();
-    actor.interrupt(|| {
-        Toy::pause(Pause::Delay(HANDOFF_NS));
+/// Lets time pass for the actor, which sleeps.
+fn pass(actor: &Actor, nanos: u64) {
+    actor.interrupt(move || {
+        Toy::pause(Pause::Delay(nanos));
     });
-    actor.sleep();
-    assert!(has(lock, LOCKED | HANDOFF) && !has(lock, PICKUP));
 }
 
-/// HANDOFF in `Contender::join`, the check of it in `unlock_waking`, `may_take`, and
-/// `WakeClass::Target` for the target.
+/// The sleeper `actor` is woken in vain after HANDOFF_NS, requests a handoff, and sleeps. Thread 0
+/// has the lock.
+fn make_request(lock: Lock, actor: &Actor) {
+    unlock(lock);
+    lock.lock();
+    pass(actor, HANDOFF_NS);
+    actor.sleep();
+    assert!(has(lock, LOCKED | HANDOFF | WAKE));
+}
+
+/// A lock that was handed off, with this thread counted. Thread 0 is no owner any more.
+fn handed_off(sleeps: usize) -> (Lock, Actor) {
+    let lock = held();
+    let one = sleeper(sleeps, lock);
+    unlock_fair(lock);
+    assert_eq!(word(lock), HANDOFF | SLEEPER);
+    (lock, one)
+}
+
+/// HANDOFF in `Contender::join`, in `may_take`, and the kick in `acquire`.
 #[test]
-fn the_next_unlock_hands_off_to_the_target_and_nobody_else_takes_the_lock() {
+fn after_a_request_newcomers_wait_until_a_counted_thread_has_had_the_lock() {
     let lock = held();
     let one = sleeper(1, lock);
     let two = sleeper(2, lock);
-    make_target(lock, &one);
+    make_request(lock, &one);
+    let before = kicks();
     unlock(lock);
-    assert!(
-        has(lock, LOCKED | HANDOFF | PICKUP),
-        "HANDOFF says whom it is for"
-    );
-    assert!(one.is_kicked() && !two.is_kicked());
+    assert_eq!(word(lock), HANDOFF | (2 * SLEEPER));
+    assert_eq!(kicks(), before + 1, "a sleeper");
     assert!(lock.try_lock().is_none(), "a newcomer");
-    two.startle();
-    two.sleep();
-    assert!(has(lock, PICKUP), "another that is counted");
     let three = sleeper(3, lock);
-    assert!(has(lock, PICKUP) && sleepers(lock) == 3);
-    one.end();
-    assert_eq!(word(lock) & (HANDOFF | PICKUP | WAKE), WAKE);
-    as_thread(1, || unlock(lock));
-    passes_on(2, two, lock);
+    assert!(!three.is_kicked() && sleepers(lock) == 2);
+    two.end();
+    assert_eq!(word(lock), LOCKED | WAKE | SLEEPER);
+    assert!(three.is_kicked());
+    three.sleep();
+    assert_eq!(sleepers(lock), 2, "it is counted now");
+    as_thread(2, || unlock(lock));
+    passes_on(1, one, lock);
     three.end();
     ends(lock);
 }
 
-/// `word & (HANDOFF | PICKUP) == 0` in `Contender::join`.
+/// `since` in `Contender::join`.
 #[test]
-fn one_waiter_requests_a_handoff_at_a_time() {
+fn a_young_waiter_requests_nothing() {
     let lock = held();
     let one = sleeper(1, lock);
-    let two = sleeper(2, lock);
-    make_target(lock, &one);
-    two.startle();
-    two.interrupt(|| {
-        Toy::pause(Pause::Delay(HANDOFF_NS));
-    });
-    two.sleep();
     unlock(lock);
-    assert!(one.is_kicked() && !two.is_kicked());
-    one.end();
-    assert!(!has(lock, HANDOFF));
-    unlock(lock);
-    two.end();
-    ends(lock);
-}
-
-/// `!HANDOFF` in `Contender::leave`.
-#[test]
-fn a_target_that_finds_the_lock_free_takes_it_and_withdraws_its_request() {
-    let lock = held();
-    let one = sleeper(1, lock);
-    make_target(lock, &one);
-    // A restartable unlock that had loaded the word before the request.
-    lock.word.fetch_and(!LOCKED, Relaxed);
-    one.startle();
-    one.end();
-    assert_eq!(word(lock) & !(SLOW | EMPTY), LOCKED);
-    ends(lock);
-}
-
-/// `!HANDOFF` in `Contender::leave`: the lock is not handed off to a thread that has gone.
-#[test]
-fn a_target_that_gives_up_withdraws_its_request() {
-    let lock = held();
-    let one = timed_sleeper(1, lock);
-    let two = sleeper(2, lock);
-    // A timed sleeper gives up before it would request; so the target is set up by hand.
-    one.startle();
-    let gone = actor(3, move || {
-        let waiter = Contender {
-            counted: true,
-            target: true,
-            ..Contender::default()
-        };
-        assert!(!lock.give_up(&waiter));
-    });
-    lock.word.fetch_add(HANDOFF + SLEEPER, Relaxed);
-    gone.end();
-    assert_eq!(word(lock) & (HANDOFF | WAKE), WAKE);
-    one.end();
-    unlock(lock);
-    assert!(two.is_kicked());
-    two.end();
-    ends(lock);
-}
-
-/// The check of HANDOFF in `unlock_fair`.
-#[test]
-fn a_fair_unlock_hands_off_to_the_target() {
-    let lock = held();
-    let one = sleeper(1, lock);
-    let two = sleeper(2, lock);
-    make_target(lock, &one);
-    unlock_fair(lock);
-    assert!(has(lock, HANDOFF | PICKUP) && one.is_kicked() && !two.is_kicked());
-    one.end();
-    unlock(lock);
-    two.end();
-    ends(lock);
-}
-
-/// The check of `may_take` in `give_up`.
-#[test]
-fn a_waiter_that_gives_up_takes_a_lock_that_was_handed_off_to_it() {
-    for (handed_off, target) in [(PICKUP, false), (PICKUP | HANDOFF, true)] {
-        let lock = held();
-        lock.word
-            .store(LOCKED | handed_off | SLOW | SLEEPER, Relaxed);
-        let waiter = Contender {
-            counted: true,
-            target,
-            ..Contender::default()
-        };
-        assert!(lock.give_up(&waiter));
-        assert_eq!(word(lock), LOCKED | SLOW | EMPTY);
-        ends(lock);
-    }
-}
-
-/// The same by way of a spin.
-#[test]
-fn a_target_at_its_limit_takes_a_lock_that_was_handed_off_to_it() {
-    let lock = held();
-    let one = actor(1, move || {
-        let until = Toy::now().plus_nanos(2 * HANDOFF_NS);
-        assert!(lock.lock_until(until).is_some());
-    });
+    lock.lock();
     one.sleep();
-    make_target(lock, &one);
+    assert!(has(lock, WAKE) && !has(lock, HANDOFF));
     unlock(lock);
-    one.interrupt(|| {
-        Toy::pause(Pause::Delay(2 * HANDOFF_NS));
-    });
     one.end();
-    assert!(has(lock, LOCKED) && word(lock) & (HANDOFF | PICKUP) == 0);
     ends(lock);
 }
 
-/// PICKUP in `unlock_fair`, `self.counted` in `may_take`, `sleep_apart`, and the kick in `attempt`.
+/// `counted` in `Contender::join`: a newcomer has not been woken in vain.
 #[test]
-fn a_fair_unlock_hands_off_to_a_sleeper_and_newcomers_sleep_apart() {
+fn an_old_newcomer_requests_nothing() {
+    as_thread(1, || {
+        let since = Toy::ticks().wrapping_sub(2 * HANDOFF_NS);
+        let old = |counted| Contender { since, counted };
+        assert_eq!(old(false).join::<Toy>(LOCKED), LOCKED | WAKE | SLEEPER);
+        let counted = LOCKED | WAKE | SLEEPER;
+        assert_eq!(old(true).join::<Toy>(counted), counted | HANDOFF);
+    });
+}
+
+/// `!HANDOFF` in `Contender::leave`: else the lock is handed off to nobody.
+#[test]
+fn a_request_ends_with_the_last_counted_thread() {
+    let lock = held();
+    let gone = actor(1, move || {
+        assert!(!gives_up(lock));
+    });
+    lock.word.fetch_or(HANDOFF | WAKE, Relaxed);
+    lock.word.fetch_add(SLEEPER, Relaxed);
+    gone.end();
+    assert_eq!(word(lock), LOCKED);
+    ends(lock);
+}
+
+/// `word >= SLEEPER` in `unlock_slow`.
+#[test]
+fn a_fair_unlock_hands_off_where_threads_are_counted() {
+    let (lock, one) = handed_off(1);
+    assert!(one.is_kicked() && !lock.is_locked());
+    one.end();
+    unlock_fair(lock);
+    assert_eq!(word(lock), 0, "nobody is counted");
+}
+
+/// Without WAKE a counted thread is awake: nobody else is woken.
+#[test]
+fn a_fair_unlock_hands_off_to_a_thread_that_is_on_its_way() {
     let lock = held();
     let one = sleeper(1, lock);
-    unlock_fair(lock);
-    assert!(has(lock, LOCKED | PICKUP) && !has(lock, WAKE));
-    assert!(lock.try_lock().is_none());
-    let new = sleeper(2, lock);
-    assert!(has(lock, APART) && sleepers(lock) == 1, "I4");
-    assert!(!new.is_kicked());
-    one.end();
-    assert!(word(lock) & (PICKUP | APART) == 0);
-    assert!(new.is_kicked());
-    new.sleep();
-    assert!(has(lock, WAKE) && sleepers(lock) == 1, "counted now");
     unlock(lock);
-    new.end();
+    lock.lock();
+    unlock_fair(lock);
+    assert!(has(lock, HANDOFF) && kicks() == 1);
+    one.end();
+    assert_eq!(word(lock), LOCKED);
     ends(lock);
 }
 
-/// I4: `may_take` in `sleep`.
+/// I3: `may_take` in `sleep`.
 #[test]
-fn a_counted_waiter_does_not_sleep_on_a_lock_that_it_may_pick_up() {
+fn a_counted_waiter_does_not_sleep_on_a_lock_that_is_handed_off() {
     let lock = held();
     let one = locker(1, lock);
     one.to(Point::Halt);
     unlock_fair(lock); // kicks nobody
-    assert!(has(lock, PICKUP));
     one.end();
-    assert!(!has(lock, PICKUP));
+    assert_eq!(word(lock), LOCKED);
     ends(lock);
 }
 
-/// The kick in `sleep_apart`: a newcomer can take the kick of a counted thread, where the platform
-/// does not tell sleepers apart or the sleep can be cancelled.
+/// The check of `may_take` in `sleep`.
 #[test]
-fn a_newcomer_that_is_woken_for_another_passes_the_kick_on() {
+fn a_waiter_that_gives_up_takes_a_lock_that_was_handed_off() {
+    let (lock, one) = handed_off(1);
+    let two = actor(2, move || {
+        assert!(gives_up(lock));
+    });
+    lock.word.fetch_add(SLEEPER, Relaxed);
+    two.end();
+    assert_eq!(word(lock), LOCKED | WAKE | SLEEPER);
+    unlock(lock);
+    one.end();
+    ends(lock);
+}
+
+/// `is_impatient` and WAKE in `sleep`: the thread that was woken has no CPU.
+#[test]
+fn a_handoff_that_nobody_picks_up_is_taken_back_by_a_newcomer() {
     let lock = held();
     let one = sleeper(1, lock);
+    let two = sleeper(2, lock);
     unlock_fair(lock);
-    let new = sleeper(2, lock);
+    let new = sleeper(3, lock);
+    // A signal does not renew its patience.
+    pass(&new, PATIENCE_NS / 2);
     new.startle();
     new.sleep();
-    new.interrupt(|| assert_eq!(kicks(), 1));
-    one.end();
-    new.sleep();
-    unlock(lock);
+    pass(&new, PATIENCE_NS / 2);
+    new.startle();
     new.end();
+    assert_eq!(word(lock), LOCKED | HANDOFF | WAKE | (2 * SLEEPER));
+    let before = kicks();
+    as_thread(3, || unlock(lock));
+    assert_eq!(kicks(), before + 1, "another sleeper");
+    assert!(has(lock, HANDOFF) && !lock.is_locked());
+    one.end();
+    as_thread(1, || unlock(lock));
+    two.end();
+    ends(lock);
+}
+
+/// `is_realtime` in `sleep`: it keeps the thread that was woken from its CPU.
+#[test]
+fn a_realtime_newcomer_takes_a_handoff_back_at_once() {
+    let (lock, one) = handed_off(1);
+    let new = actor(2, move || {
+        be_realtime();
+        lock.lock();
+    });
+    new.end();
+    assert_eq!(word(lock), LOCKED | HANDOFF | WAKE | SLEEPER);
+    as_thread(2, || unlock(lock));
+    one.end();
+    ends(lock);
+}
+
+/// `limit.earlier` in `sleep`.
+#[test]
+fn a_newcomer_gives_up_at_its_deadline_while_the_lock_is_handed_off() {
+    let (lock, one) = handed_off(1);
+    as_thread(2, || {
+        let until = Toy::now().plus_nanos(PATIENCE_NS / 2);
+        assert!(lock.lock_until(until).is_none());
+        assert!(Toy::now() < until.plus_nanos(A_WHILE));
+    });
+    one.end();
     ends(lock);
 }
