@@ -101,7 +101,8 @@ mod tests {
         ),
         (
             "PH",
-            "those that rest on it go on by exchanges, which find the newest word in the checkers",
+            "a read-modify-write that comes late, which no checker here has; lab/tla's \
+             hashed_before_entry is what a machine would do",
         ),
         (
             "PG",
