@@ -1,6 +1,6 @@
 /* Waits in each way on a stack of the smallest size. With a first argument, also checks that no
- * lock takes more than that many bytes of it. A wait for a condition or a semaphore may take more,
- * since it may look whether the machine has a CPU for a spinner. */
+ * lock takes more than that many bytes of it. A wait for a condition, a semaphore or a barrier may
+ * take more, since it may look whether the machine has a CPU for a spinner. */
 #include "objects.h"
 
 enum { PAINTED = 8192, RED_ZONE = 256, LOOK = 768 };
@@ -35,7 +35,8 @@ static void open_these(void *none)
 
 static void told(const char *what, long bytes)
 {
-    long look = strstr(what, "cond") || strstr(what, "sem") ? LOOK : 0;
+    int looks = strstr(what, "cond") || strstr(what, "sem") || strstr(what, "barrier");
+    long look = looks ? LOOK : 0;
     if (most != 0 && bytes >= most + look) {
         printf("%s: %ld bytes of stack\n", what, bytes);
         exit(1);

@@ -167,11 +167,15 @@ fn policy() -> Option<libc::c_int> {
 }
 
 /// Whether the calling thread has another policy than most, or one that is not known.
+#[cold]
+#[inline(never)]
 pub(super) fn is_special() -> bool {
     policy().is_none_or(|policy| ![libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&policy))
 }
 
 /// Whether the calling thread is known to have a real-time priority.
+#[cold]
+#[inline(never)]
 pub(super) fn is_realtime() -> bool {
     let realtime = [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE];
     policy().is_some_and(|policy| realtime.contains(&policy))
