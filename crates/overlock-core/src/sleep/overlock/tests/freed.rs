@@ -31,8 +31,11 @@ fn unlock_watched(word: u32, fair: bool) -> Vec<Access> {
     }
     assert_eq!(crate::toy::watch::left(), 0);
     let mut touches = touches();
-    // Under Miri weak exchanges fail spuriously: then there are several.
-    touches.retain(|access| !cfg!(miri) || *access != Access::Exchange);
+    // Under Miri weak exchanges fail spuriously, and are tried again.
+    let last = touches
+        .iter()
+        .rposition(|access| *access == Access::Exchange);
+    touches.drain(..last.filter(|_| cfg!(miri)).map_or(0, |last| last + 1));
     touches
 }
 
