@@ -317,11 +317,7 @@ impl<P: FutexPlatform> Overlock<P> {
             let looks = if is_tight { age > check } else { probes };
             if looks && word & (LOCKED | HANDOFF) == 0 {
                 let is_soon_back = self.is_soon_back(word);
-                surprises = if is_soon_back == is_tight {
-                    0
-                } else {
-                    surprises + 1
-                };
+                surprises = u32::from(is_soon_back != is_tight) * (surprises + 1);
                 if surprises == LOOKS {
                     // Relaxed: a hint.
                     match is_soon_back {

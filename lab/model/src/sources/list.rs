@@ -200,6 +200,9 @@ pub const UNIT_TESTED: &[UnitTested] = unit_tested! {
         "an unlock in the middle of an adoption is one departure too many";
     "core/src/sleep/overlock.rs", "fetch_or(TIGHT" => "core/src/sleep/overlock/tests/turns.rs",
     a_waiter_marks_a_lock_whose_owner_is_soon_back: "one wait in 32 looks, by the clock";
+    "core/src/sleep/overlock.rs", "fetch_and(!TIGHT" => "core/src/sleep/overlock/tests/turns.rs",
+    a_waiter_leaves_a_tight_lock_to_its_owner_for_a_turn:
+        "two looks in a row at a tight lock are too many";
     "core/src/sleep/rt_mutex.rs", "store(0, Release)" => "core/src/sleep/rt_mutex/tests.rs",
     a_lock_held_before_a_fork_is_unlocked_under_the_new_id: "the process would have to fork";
     "core/src/sleep/wait_list.rs", "is_busy" => "core/src/sleep/condvar/tests.rs",
