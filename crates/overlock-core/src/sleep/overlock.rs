@@ -21,14 +21,18 @@
 //!                              byte 0
 //! ```
 //!
-//! | bits | meaning; who writes them |
-//! |---|---|
-//! | locked | a thread owns the lock. Set by acquisitions, cleared by unlocks |
-//! | wake | the next unlock wakes one sleeper. Set by waiters about to sleep, by `adopt`, by counted threads that acquire or leave, and by a newcomer that takes a handoff back; cleared by that unlock, and by the last counted thread |
-//! | handoff | with locked, a request; without, the lock is *handed off* to the counted threads. Set by a waiter about to sleep and by a fair unlock; cleared by the counted thread that picks the lock up, and by the last one that leaves |
-//! | tight | a hint: waiters leave a free lock to its owner for a turn. Set and cleared by waiters |
-//! | parity | flips with each acquisition by a waiter |
-//! | sleepers | the number of *counted* threads: about to sleep, asleep, or woken and not owner yet. As many bits as Linux has for the numbers of threads |
+//! - *locked*: a thread owns the lock. Set by acquisitions, cleared by unlocks.
+//! - *wake*: the next unlock wakes one sleeper. Set by waiters about to sleep, by `adopt`, by
+//!   counted threads that acquire or leave, and by a newcomer that takes a handoff back; cleared by
+//!   that unlock, and by the last counted thread.
+//! - *handoff*: with locked, a request; without, the lock is *handed off* to the counted threads.
+//!   Set by a waiter about to sleep and by a fair unlock; cleared by the counted thread that picks
+//!   the lock up, and by the last one that leaves.
+//! - *tight*: a hint: waiters leave a free lock to its owner for a turn. Set and cleared by
+//!   waiters.
+//! - *parity*: flips with each acquisition by a waiter.
+//! - *sleepers*: the number of *counted* threads: about to sleep, asleep, or woken and not owner
+//!   yet. As many bits as Linux has for the numbers of threads.
 //!
 //! Fast paths use byte 0 alone.
 //!
@@ -38,8 +42,10 @@
 //!          lock                  unlock, byte 0 is 1
 //!   free --------> held ---------------------------------> free
 //!                   |   unlock, wake: wakes one sleeper --> free
-//!                   '-- unlock, a request; unlock_fair: --> handed off --> held, by a counted thread
-//!                       wakes one sleeper                              '-> held, by a newcomer, after PATIENCE_NS
+//!                   '-- unlock, a request; unlock_fair: --> handed off
+//!                       wakes one sleeper
+//!
+//!   handed off --> held, by a counted thread; or by a newcomer, after PATIENCE_NS
 //!
 //!   a waiter:  spins --> counted, asleep --woken--> spins --in vain--> counted, asleep: wake is set
 //!                 |           |                       |                     (and handoff, after HANDOFF_NS)
@@ -178,8 +184,8 @@ const PATIENCE_NS: u64 = 1_000_000;
 const PROBES: u32 = 32;
 /// So many looks in a row change what the waiters think of it.
 const LOOKS: u32 = 2;
-/// The longest passage of a cache line.
-const PASSAGE_NS: u64 = 500;
+/// An owner that has a free lock again within this time is soon back.
+const SOON_NS: u64 = 30;
 /// The turn of an owner where the lock is tight, and the age at which a waiter looks whether it
 /// still is: then at twice that age, and so on.
 const TURN_NS: u64 = 50_000;
@@ -362,13 +368,12 @@ impl<P: FutexPlatform> Overlock<P> {
     /// Whether the lock, which was free, is taken again about as soon as its cache line could come
     /// here: by its owner, and not by another waiter.
     fn is_soon_back(&self, word: u32) -> bool {
-        let start = P::ticks();
         // It changes nothing, and takes the line as an acquisition would.
         let taken = self.word.compare_exchange(word, word, Relaxed, Relaxed);
         let (Ok(mut now) | Err(mut now)) = taken;
-        let passage = P::ticks().wrapping_sub(start);
+        let start = P::ticks();
         while now & LOCKED == 0 {
-            if P::ticks().wrapping_sub(start) > passage.min(PASSAGE_NS) * 5 / 2 {
+            if P::ticks().wrapping_sub(start) > SOON_NS {
                 return false;
             }
             P::pause(Pause::Iterations(1));

@@ -5,8 +5,8 @@
 //! [waits](super). It spins for [`SHORT_NS`], and on for as long as a wake-up costs where most of
 //! such spins have succeeded lately for this lock, or it is time to try again. They are in vain
 //! where owners yield their CPUs, and in the way where owners need the spinner's CPU to be
-//! interrupted, as for a page fault. A waiter looks once and sleeps
-//! where several tries in a row have failed, and with one CPU.
+//! interrupted, as for a page fault. A waiter looks once and sleeps where several tries in a row
+//! have failed, and with one CPU.
 
 use std::sync::atomic::Ordering::Relaxed;
 
