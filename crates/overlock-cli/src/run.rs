@@ -1,5 +1,6 @@
 //! `overlock run`
 
+mod compare;
 mod counted;
 mod launch;
 mod library;
@@ -8,13 +9,14 @@ mod reports;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use clap::ValueEnum;
 
 use crate::exit::Exit;
 use crate::stat;
+use compare::Locks;
 use reports::Reports;
 
 /// Run a program with our locks in place of the C library's
@@ -55,6 +57,15 @@ pub struct Args {
 
     #[command(flatten)]
     files: stat::Args,
+
+    /// Run the program in N pairs, with the C library's locks and with ours, and say what differs
+    ///
+    /// The order of a pair alternates. Time, CPU time and context switches are medians with their
+    /// spread, and what is noise is called so. Waits are those of one more run of each sort. The
+    /// program reads nothing, and its standard output goes nowhere. --report writes all runs as
+    /// JSON.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["stat", "svg", "lockdep", "spin_only"])]
+    compare: Option<u32>,
 
     /// Check the order in which locks are acquired
     #[arg(long)]
@@ -154,6 +165,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let library = library::find(args.launch.library.as_deref())?;
     let words = &args.launch.program;
     let program = program::find(&words[0])?;
+    if let Some(pairs) = args.compare {
+        let preload = library::preload(&library)?;
+        let command = |locks| one_of_many(args, &program, locks, &preload);
+        return compare::run(args, pairs, &program, command);
+    }
     let mut command = Command::new(&program);
     command
         .arg0(&words[0])
@@ -199,6 +215,31 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     Err(Exit::Program(status))
 }
 
+/// A run of a comparison. That with the C library's locks has nothing of ours in its environment.
+fn one_of_many(args: &Args, program: &Path, locks: Locks, preload: &OsStr) -> Command {
+    let words = &args.launch.program;
+    let mut command = Command::new(program);
+    command.arg0(&words[0]).args(&words[1..]);
+    for (variable, _) in std::env::vars_os() {
+        if variable.as_encoded_bytes().starts_with(b"OVERLOCK_") {
+            command.env_remove(variable);
+        }
+    }
+    let (mutex, rwlock) = match locks {
+        Locks::Theirs => return command,
+        Locks::TheirsCounted => (Lock::Glibc, Lock::Glibc),
+        Locks::Ours => (args.mutex, args.rwlock),
+    };
+    command
+        .env("LD_PRELOAD", preload)
+        .env("OVERLOCK_MUTEX", name(mutex))
+        .env("OVERLOCK_RWLOCK", name(rwlock));
+    if let Some(spin) = &args.spin {
+        command.env(SPIN, spin);
+    }
+    command
+}
+
 fn name(value: impl ValueEnum) -> OsString {
     let value = value.to_possible_value();
     OsStr::new(value.as_ref().map_or("", |value| value.get_name())).to_owned()
@@ -217,6 +258,7 @@ Examples:
   overlock run -- ./server --port 8080
   overlock run --stat -- ./server                    which locks threads wait for, and where
   overlock run --report r.json --svg r.svg -- ./server
+  overlock run --compare 10 -- ./job                 10 runs with the C library's locks, 10 with ours
   overlock run --spin-only -- ./server               the C library's locks, and cheaper wake-ups
   overlock run --spin off -- ./server                our locks, and no spins before sleeps
 

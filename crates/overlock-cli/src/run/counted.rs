@@ -69,18 +69,32 @@ impl Watch for Tables {
     }
 }
 
+/// Runs the program to its end for what it counts alone. Daemons that it leaves have no reader.
+pub fn count(program: &Path, command: Command) -> Result<(ExitStatus, Vec<Process>), Exit> {
+    let mut tables = Tables {
+        dir: directory()?,
+        child: 0,
+    };
+    let status = launch::run(program, counting(command, &tables), &mut tables)?;
+    Ok((status, tables.processes()?))
+}
+
+fn counting(mut command: Command, tables: &Tables) -> Command {
+    command
+        .env("OVERLOCK_STAT", "1")
+        .env("OVERLOCK_STAT_DIR", tables.dir.path());
+    command
+}
+
 /// Runs the program to its end, and reports.
-pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStatus, Exit> {
+pub fn run(args: &Args, program: &Path, command: Command) -> Result<ExitStatus, Exit> {
     let files = Files::open(&args.files)?;
     let mut tables = Tables {
         dir: directory()?,
         child: 0,
     };
-    command
-        .env("OVERLOCK_STAT", "1")
-        .env("OVERLOCK_STAT_DIR", tables.dir.path());
     let start = Instant::now();
-    let status = launch::run(program, command, &mut tables)?;
+    let status = launch::run(program, counting(command, &tables), &mut tables)?;
     let seconds = start.elapsed().as_secs_f64();
     let processes = tables.processes()?;
     if !files.use_stdout() || args.stat {

@@ -35,6 +35,9 @@ pub trait Watch {
     fn signalled(&mut self) -> bool {
         false
     }
+
+    /// It has ended, and has taken this, with those of its children that it has waited for.
+    fn ended(&mut self, _usage: &libc::rusage) {}
 }
 
 impl Watch for () {}
@@ -49,7 +52,8 @@ pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<
         .map_err(|error| program::refused(path, &error))?;
     watch.started(child.id());
     loop {
-        if let Some(status) = poll(&mut child)? {
+        if let Some((status, usage)) = poll(&mut child)? {
+            watch.ended(&usage);
             return Ok(status);
         }
         let Some(info) = next(&signals) else {
@@ -114,12 +118,14 @@ fn send(child: &Child, signal: c_int) {
 
 /// Polls the child: `Some` at its end. If it was stopped, this process stops too, as job control
 /// expects.
-fn poll(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
+fn poll(child: &mut Child) -> Result<Option<(ExitStatus, libc::rusage)>, Exit> {
     loop {
         let mut status = 0;
+        let mut usage = MaybeUninit::zeroed();
         let flags = libc::WNOHANG | libc::WUNTRACED;
-        // SAFETY: `status` is valid for the write.
-        match unsafe { libc::waitpid(child.id() as c_int, &mut status, flags) } {
+        let pid = child.id() as c_int;
+        // SAFETY: both are valid for the write.
+        match unsafe { libc::wait4(pid, &mut status, flags, usage.as_mut_ptr()) } {
             0 => return Ok(None),
             -1 => {
                 let error = io::Error::last_os_error();
@@ -129,7 +135,8 @@ fn poll(child: &mut Child) -> Result<Option<ExitStatus>, Exit> {
         }
         let status = ExitStatus::from_raw(status);
         if status.stopped_signal().is_none() {
-            return Ok(Some(status));
+            // SAFETY: all zero bytes are a valid value, and the kernel has written another.
+            return Ok(Some((status, unsafe { usage.assume_init() })));
         }
         // SAFETY: it has no preconditions. Returns when this process is continued; SIGCONT is then
         // among the signals to pass on.
