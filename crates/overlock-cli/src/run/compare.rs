@@ -40,7 +40,7 @@ impl Locks {
     }
 }
 
-/// What the kernel says of a process that has ended, and of its children that it has waited for.
+/// The kernel's account of a process that has ended, and of its children that it has waited for.
 #[derive(Default)]
 struct Usage(Option<libc::rusage>);
 

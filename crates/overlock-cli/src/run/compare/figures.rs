@@ -1,4 +1,4 @@
-//! What the runs of a comparison took, and what of their difference is more than noise.
+//! The figures of a comparison: medians, and how much of a difference is more than noise.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::stat::Process;
 
-/// What one run took.
+/// The cost of one run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Run {
     /// From its start to its end.
