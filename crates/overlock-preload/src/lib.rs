@@ -35,6 +35,7 @@ pub mod c11;
 pub mod cancel;
 pub mod cond;
 pub mod config;
+mod elf;
 mod events;
 pub mod fork;
 mod futex;

@@ -1,13 +1,11 @@
 //! glibc's own functions, for objects that stay glibc's.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{clockid_t, timespec};
 
-unsafe extern "C" {
-    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
-}
+use crate::elf;
 
 /// Result if glibc lacks a function. glibc has had all of them since 2.34, and most for far longer.
 const MISSING: c_int = libc::ENOSYS;
@@ -23,22 +21,14 @@ pub(crate) fn missing() -> c_int {
     -1
 }
 
-/// Returns the next definition of `name` after ours, or null. On old ABIs condition variables have
-/// two, and an unversioned lookup may find the old one; `version` is that of the current one.
-pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
-    if let Some(version) = version {
-        // SAFETY: the strings end with a zero; RTLD_NEXT is valid in a library.
-        let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
-        if !found.is_null() {
-            return found;
-        }
-    }
-    // SAFETY: as above.
-    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+/// Returns the next definition of `name` after ours, or null. A library between this one and the C
+/// library may have one of its own.
+pub(crate) fn find(name: &CStr) -> *mut c_void {
+    elf::next(name)
 }
 
-/// A function of glibc's whose first call may be in a signal handler, where no symbol can be looked
-/// up. It is [looked up](Early::find) when the library is loaded.
+/// A function of glibc's whose first call may be in a signal handler. It is
+/// [looked up](Early::find) when the library is loaded.
 #[derive(Debug)]
 pub(crate) struct Early(&'static CStr, AtomicPtr<c_void>);
 
@@ -57,7 +47,7 @@ impl Early {
 
     #[cold]
     pub(crate) fn find(&self) -> *mut c_void {
-        let found = find(self.0, None);
+        let found = find(self.0);
         self.1.store(found, Relaxed);
         found
     }
@@ -127,17 +117,17 @@ pub(crate) use interpose;
 /// less stack.
 #[cold]
 #[inline(never)]
-fn find_once(known: &AtomicPtr<c_void>, name: &str, version: Option<&CStr>) -> *mut c_void {
+fn find_once(known: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
     let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) else {
         return core::ptr::null_mut();
     };
-    let found = find(name, version);
+    let found = find(name);
     known.store(found, Relaxed);
     found
 }
 
 macro_rules! functions {
-    ($($name:ident($($arg:ident: $type:ty),*) $(@ $version:literal)?;)*) => {
+    ($($name:ident($($arg:ident: $type:ty),*);)*) => {
         $(
             /// glibc's function of this name, or `ENOSYS`.
             #[inline]
@@ -147,8 +137,7 @@ macro_rules! functions {
                 // harmless.
                 let mut known = KNOWN.load(Relaxed);
                 if known.is_null() {
-                    let version: Option<&CStr> = None $(.or(Some($version)))?;
-                    known = find_once(&KNOWN, concat!(stringify!($name), "\0"), version);
+                    known = find_once(&KNOWN, concat!(stringify!($name), "\0"));
                     if known.is_null() {
                         return MISSING;
                     }
@@ -171,12 +160,12 @@ functions! {
     pthread_mutex_timedlock(mutex: *mut c_void, at: *const timespec);
     pthread_mutex_clocklock(mutex: *mut c_void, clock: clockid_t, at: *const timespec);
     pthread_mutex_unlock(mutex: *mut c_void);
-    pthread_cond_init(cond: *mut c_void, attr: *const c_void) @ c"GLIBC_2.3.2";
-    pthread_cond_destroy(cond: *mut c_void) @ c"GLIBC_2.3.2";
-    pthread_cond_signal(cond: *mut c_void) @ c"GLIBC_2.3.2";
-    pthread_cond_broadcast(cond: *mut c_void) @ c"GLIBC_2.3.2";
-    pthread_cond_wait(cond: *mut c_void, mutex: *mut c_void) @ c"GLIBC_2.3.2";
-    pthread_cond_timedwait(cond: *mut c_void, mutex: *mut c_void, at: *const timespec) @ c"GLIBC_2.3.2";
+    pthread_cond_init(cond: *mut c_void, attr: *const c_void);
+    pthread_cond_destroy(cond: *mut c_void);
+    pthread_cond_signal(cond: *mut c_void);
+    pthread_cond_broadcast(cond: *mut c_void);
+    pthread_cond_wait(cond: *mut c_void, mutex: *mut c_void);
+    pthread_cond_timedwait(cond: *mut c_void, mutex: *mut c_void, at: *const timespec);
     pthread_cond_clockwait(cond: *mut c_void, mutex: *mut c_void, clock: clockid_t, at: *const timespec);
     pthread_cancel(thread: libc::pthread_t);
     pthread_rwlock_init(lock: *mut c_void, attr: *const c_void);

@@ -16,15 +16,14 @@ use overlock_linux::__private::system_call;
 
 use crate::{real, stat, waits};
 
-/// The next definitions of these names; null until the library is loaded. They are not looked up
-/// before: a lookup may allocate, and allocators make system calls.
+/// The next definitions of these names; null until the library is loaded.
 static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Looks both functions up when the library is loaded.
 pub(crate) fn start() {
-    PRCTL.store(real::find(c"prctl", None), Relaxed);
-    SYSCALL.store(real::find(c"syscall", None), Relaxed);
+    PRCTL.store(real::find(c"prctl"), Relaxed);
+    SYSCALL.store(real::find(c"syscall"), Relaxed);
 }
 
 /// Called before a filter is installed. If it is that of a child of vfork() alone, which shares our

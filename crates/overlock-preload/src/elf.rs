@@ -1,0 +1,363 @@
+//! Symbols of the loaded objects, read from their dynamic sections in memory.
+//!
+//! The loader's own look-up takes locks, allocates where it fails, and depends on its caller. This
+//! one does nothing but read, so it works before the C library is initialised, and in signal
+//! handlers.
+//!
+//! The objects that a program starts with are never unloaded, and the loader appends later ones. So
+//! [`Loaded::get`] notes once which those are, and no walk goes beyond them.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// The loader's description of an object, as far as it is public.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct LinkMap {
+    pub(crate) base: usize,
+    name: *const c_char,
+    pub(crate) dynamic: *const Dynamic,
+    pub(crate) next: *const LinkMap,
+    pub(crate) previous: *const LinkMap,
+}
+
+/// An entry of a dynamic section.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Dynamic {
+    tag: i64,
+    value: usize,
+}
+
+#[derive(Debug)]
+#[repr(C)]
+struct Debug {
+    version: c_int,
+    first: *const LinkMap,
+}
+
+/// A symbol.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    pub(crate) section: u16,
+    value: usize,
+    size: u64,
+}
+
+unsafe extern "C" {
+    static _r_debug: Debug;
+    /// The dynamic section of the object that this code is linked into.
+    static _DYNAMIC: Dynamic;
+}
+
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_SONAME: i64 = 14;
+const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const DT_VERSYM: i64 = 0x6fff_fff0;
+
+const STT_FUNC: u8 = 2;
+const STT_GNU_IFUNC: u8 = 10;
+
+/// Of a symbol's version: not the one that new programs are linked to.
+const HIDDEN: u16 = 1 << 15;
+
+/// The names of the objects that glibc consists of. Those behind the first hold some of its
+/// functions before 2.34, and hide the first one's of the same names: so they come first.
+const LIBCS: [&CStr; 3] = [c"libpthread.so.0", c"libdl.so.2", c"libc.so.6"];
+
+/// The tables of a loaded object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    map: &'static LinkMap,
+    strings: *const c_char,
+    symbols: *const Symbol,
+    hash: *const u32,
+    versions: *const u16,
+    name: usize,
+}
+
+impl Object {
+    /// Returns `None` for an object without a table of symbols by hash.
+    ///
+    /// # Safety
+    ///
+    /// The object is loaded, and stays so.
+    pub(crate) unsafe fn of(map: *const LinkMap) -> Option<Object> {
+        // SAFETY: the caller's promise: null, or the description of an object.
+        let map = unsafe { map.as_ref() }?;
+        let value = |tag| map.entry(tag);
+        let table = |tag| map.address(value(tag)?);
+        Some(Object {
+            map,
+            strings: core::ptr::with_exposed_provenance(table(DT_STRTAB)?),
+            symbols: core::ptr::with_exposed_provenance(table(DT_SYMTAB)?),
+            hash: core::ptr::with_exposed_provenance(table(DT_GNU_HASH)?),
+            versions: core::ptr::with_exposed_provenance(table(DT_VERSYM).unwrap_or(0)),
+            name: value(DT_SONAME).unwrap_or(0),
+        })
+    }
+
+    fn string(&self, at: usize) -> &'static CStr {
+        // SAFETY: an offset from the object's own tables, where a string ends with a zero.
+        unsafe { CStr::from_ptr(self.strings.wrapping_add(at)) }
+    }
+
+    /// Whether this code is a part of it.
+    fn is_ours(&self) -> bool {
+        core::ptr::eq(self.map.dynamic, &raw const _DYNAMIC)
+    }
+
+    /// The symbol of this number in the object's table, and its name.
+    ///
+    /// # Safety
+    ///
+    /// The number is from the object's own tables.
+    pub(crate) unsafe fn symbol(&self, number: usize) -> (&'static Symbol, &'static CStr) {
+        // SAFETY: the caller's promise.
+        let symbol = unsafe { &*self.symbols.wrapping_add(number) };
+        (symbol, self.string(symbol.name as usize))
+    }
+
+    /// Whether new programs are linked to this definition.
+    fn is_default(&self, number: usize) -> bool {
+        if self.versions.is_null() {
+            return true;
+        }
+        // SAFETY: there is a version for each symbol.
+        let version = unsafe { self.versions.wrapping_add(number).read() };
+        version & HIDDEN == 0 && version != 0
+    }
+
+    /// The function of this name in its default version, or unversioned.
+    pub(crate) fn find(&self, name: &CStr) -> Option<*mut c_void> {
+        // The table: numbers of buckets, of the first symbol and of filter words, and a shift; then
+        // the filter, the buckets, and the chains of hashes, which end with an odd one.
+        // SAFETY: a table of that format, as the object says.
+        let [buckets, first, words, _] = unsafe { self.hash.cast::<[u32; 4]>().read() };
+        if buckets == 0 {
+            return None;
+        }
+        let wanted = hash(name);
+        let start = 4 + 2 * words as usize;
+        let place = start + (wanted % buckets) as usize;
+        // SAFETY: a bucket of the table.
+        let bucket = unsafe { self.hash.wrapping_add(place).read() };
+        let mut number = bucket;
+        while number >= first && number != 0 {
+            let chain = start + (buckets + number - first) as usize;
+            // SAFETY: a link of the chain, whose end has not been passed.
+            let link = unsafe { self.hash.wrapping_add(chain).read() };
+            if link | 1 == wanted | 1 {
+                // SAFETY: a number from the table.
+                let (symbol, its) = unsafe { self.symbol(number as usize) };
+                if its == name && self.is_default(number as usize) && symbol.section != 0 {
+                    return self.function(symbol);
+                }
+            }
+            if link & 1 != 0 {
+                break;
+            }
+            number += 1;
+        }
+        None
+    }
+
+    fn function(&self, symbol: &Symbol) -> Option<*mut c_void> {
+        let at = self.map.base.wrapping_add(symbol.value);
+        match symbol.info & 0xf {
+            STT_FUNC => Some(core::ptr::with_exposed_provenance_mut(at)),
+            STT_GNU_IFUNC if cfg!(target_arch = "x86_64") => {
+                let choose: *const c_void = core::ptr::with_exposed_provenance(at);
+                // SAFETY: such a symbol is a function of this type on x86-64, which looks at the
+                // processor and returns the function to be called.
+                let choose: extern "C" fn() -> *mut c_void =
+                    unsafe { core::mem::transmute(choose) };
+                Some(choose())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl LinkMap {
+    /// The value of the dynamic section's entry with this tag.
+    pub(crate) fn entry(&self, tag: i64) -> Option<usize> {
+        let mut entry = self.dynamic;
+        if entry.is_null() {
+            return None;
+        }
+        loop {
+            // SAFETY: the section ends with a tag of 0, and we have not passed it.
+            let Dynamic { tag: its, value } = unsafe { entry.read() };
+            match its {
+                0 => return None,
+                its if its == tag => return Some(value),
+                // SAFETY: as above.
+                _ => entry = unsafe { entry.add(1) },
+            }
+        }
+    }
+
+    /// The address that an entry means. The loader has added the base, unless the section is
+    /// read-only.
+    pub(crate) fn address(&self, value: usize) -> Option<usize> {
+        Some(match value < self.base {
+            true => value.wrapping_add(self.base),
+            false => value,
+        })
+    }
+}
+
+/// The hash of a name in such tables.
+fn hash(name: &CStr) -> u32 {
+    let bytes = name.to_bytes().iter();
+    bytes.fold(5381, |hash: u32, &byte| {
+        hash.wrapping_mul(33).wrapping_add(byte.into())
+    })
+}
+
+/// The objects that the program has started with.
+#[derive(Debug)]
+struct Loaded {
+    /// The last one.
+    last: *const LinkMap,
+    /// That of this code.
+    ours: *const LinkMap,
+    libcs: [*const LinkMap; LIBCS.len()],
+}
+
+static LAST: AtomicPtr<LinkMap> = AtomicPtr::new(core::ptr::null_mut());
+static OURS: AtomicPtr<LinkMap> = AtomicPtr::new(core::ptr::null_mut());
+static FOUND: [AtomicPtr<LinkMap>; LIBCS.len()] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; LIBCS.len()];
+
+impl Loaded {
+    fn get() -> Loaded {
+        // Acquire: pairs with the store of `note`, and so the others are there, too.
+        if LAST.load(Acquire).is_null() {
+            Self::note();
+        }
+        Loaded {
+            last: LAST.load(Acquire),
+            ours: OURS.load(Relaxed),
+            libcs: core::array::from_fn(|index| FOUND[index].load(Relaxed).cast_const()),
+        }
+    }
+
+    /// Notes them. Two threads that do so at a time find the same, but for `last`, which is some
+    /// object behind those of the start.
+    #[cold]
+    fn note() {
+        // SAFETY: the loader's own variable, written before any object's code runs.
+        let mut map = unsafe { _r_debug.first };
+        let mut last = map;
+        // SAFETY: the loader's list ends with null.
+        while let Some(link) = unsafe { map.as_ref() } {
+            // SAFETY: loaded, and kept: the first call is made when the program starts.
+            if let Some(object) = unsafe { Object::of(map) } {
+                if object.is_ours() {
+                    OURS.store(map.cast_mut(), Relaxed);
+                }
+                let place = LIBCS
+                    .iter()
+                    .position(|name| object.name != 0 && object.string(object.name) == *name);
+                if let Some(place) = place {
+                    FOUND[place].store(map.cast_mut(), Relaxed);
+                }
+            }
+            last = map;
+            map = link.next;
+        }
+        // Release: pairs with the loads in `get`.
+        LAST.store(last.cast_mut(), Release);
+    }
+}
+
+/// The C library's function of this name, in the version that new programs get; or null.
+pub(crate) fn find(name: &CStr) -> *mut c_void {
+    let found = Loaded::get().libcs.into_iter().find_map(|map| {
+        // SAFETY: the C library is not unloaded.
+        unsafe { Object::of(map) }?.find(name)
+    });
+    found.unwrap_or(core::ptr::null_mut())
+}
+
+/// The next function of this name behind this library in the order of the program's objects: of
+/// another preloaded library, or the C library's. Null if there is none.
+pub(crate) fn next(name: &CStr) -> *mut c_void {
+    behind(|object| object.find(name)).unwrap_or_else(|| find(name))
+}
+
+/// Asks the objects behind this library, in order, until one has an answer.
+fn behind<T>(mut ask: impl FnMut(&Object) -> Option<T>) -> Option<T> {
+    let loaded = Loaded::get();
+    // SAFETY: it has no preconditions.
+    let kernels = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
+    let mut map = loaded.ours;
+    // SAFETY: an object that the program has started with: it is not unloaded.
+    while let Some(link) = unsafe { map.as_ref() }
+        && !core::ptr::eq(map, loaded.last)
+    {
+        map = link.next;
+        // SAFETY: as above.
+        let object = unsafe { Object::of(map) };
+        // The kernel's own is in the list, but no program's symbols are bound to it.
+        let answer = object
+            .filter(|object| object.map.base != kernels)
+            .and_then(|object| ask(&object));
+        if answer.is_some() {
+            return answer;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+/// This library's own function of this name, if it exports one.
+pub(crate) fn ours(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: this library is not unloaded while its code runs.
+    unsafe { Object::of(Loaded::get().ours) }?.find(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looked_up(name: &CStr) -> *mut c_void {
+        // SAFETY: the name ends with a zero.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    }
+
+    /// Fails where an old version, or a reference, is taken for the definition.
+    #[test]
+    fn functions_of_the_c_library_are_those_of_the_loader() {
+        for name in [
+            c"pthread_cond_wait",
+            c"pthread_mutex_lock",
+            c"sem_wait",
+            c"clock_gettime",
+            c"gettimeofday",
+            c"dlsym",
+            c"poll",
+        ] {
+            assert_eq!(find(name), looked_up(name), "{name:?}");
+            assert!(!find(name).is_null(), "{name:?}");
+        }
+        assert!(find(c"no_such_function").is_null());
+        assert!(find(c"").is_null());
+    }
+
+    /// The test's own program comes first, and the C library behind it.
+    #[test]
+    fn the_next_function_is_not_ours() {
+        assert_eq!(next(c"pthread_mutex_lock"), find(c"pthread_mutex_lock"));
+        assert!(next(c"no_such_function").is_null());
+        assert_eq!(ours(c"pthread_mutex_lock"), None);
+    }
+}
