@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_linux::__private::variable;
 
-use crate::{fork, stat};
+use crate::{fork, stat, watchers};
 
 /// The lock behind a function of pthread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,12 +126,18 @@ fn read() -> u32 {
         true => bit,
         false => 0,
     };
+    let wanted = || {
+        bit(c"OVERLOCK_MUTEX", c"glibc", GLIBC_MUTEX)
+            | bit(c"OVERLOCK_RWLOCK", c"glibc", GLIBC_RWLOCK)
+            | bit(c"OVERLOCK_STAT", c"1", STAT)
+            | bit(c"OVERLOCK_LOCKDEP", c"1", LOCKDEP)
+            | bit(c"OVERLOCK_LOCKDEP_SLEEP", c"1", LOCKDEP_SLEEP)
+    };
     let bits = KNOWN
-        | bit(c"OVERLOCK_MUTEX", c"glibc", GLIBC_MUTEX)
-        | bit(c"OVERLOCK_RWLOCK", c"glibc", GLIBC_RWLOCK)
-        | bit(c"OVERLOCK_STAT", c"1", STAT)
-        | bit(c"OVERLOCK_LOCKDEP", c"1", LOCKDEP)
-        | bit(c"OVERLOCK_LOCKDEP_SLEEP", c"1", LOCKDEP_SLEEP);
+        | match watchers::present() {
+            Some(_) => GLIBC_MUTEX | GLIBC_RWLOCK,
+            None => wanted(),
+        };
     CONFIG.store(bits, Relaxed);
     generation_changed();
     bits

@@ -54,12 +54,14 @@ pub(crate) mod stat;
 mod thread;
 mod time;
 mod waits;
+mod watchers;
 
 /// Runs when the library is loaded; other libraries may have called it before that.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
+        watchers::start();
         sandbox::start();
         handlers::start();
         sleep::start();
