@@ -7,7 +7,8 @@
 //! | offset | field | who writes it |
 //! |---|---|
 //! | 0 | `cond`: the condition variable of overlock-core, 8 bytes | its operations |
-//! | 36 | `flags`: as in glibc, bit 0 shared between processes, bit 1 the clock is the monotonic one | `pthread_cond_init` |
+//! | 28 | `newer_flags`: 0 here; glibc 2.41 and later keep the flags of a shared one there | glibc |
+//! | 36 | `flags`: as in glibc 2.40 and earlier, bit 0 shared between processes, bit 1 the clock is the monotonic one | `pthread_cond_init` |
 //! | 40 | `generation`: see [`crate::fork`] | its first user in a generation |
 //!
 //! A process-shared condition variable is glibc's. glibc would release the mutex in its own format,
@@ -38,12 +39,15 @@ use crate::{cancel, fork, order, real, stat};
 #[repr(C)]
 pub struct Cond {
     cond: Condvar<Linux>,
-    unused: [u32; 7],
+    unused: [u32; 5],
+    newer_flags: AtomicU32,
+    between: u32,
     flags: AtomicU32,
     generation: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Cond>() <= size_of::<libc::pthread_cond_t>());
+const _: () = assert!(core::mem::offset_of!(Cond, newer_flags) == 28);
 const _: () = assert!(core::mem::offset_of!(Cond, flags) == 36);
 
 const SHARED: u32 = 1;
@@ -68,8 +72,10 @@ pub(crate) fn after_fork() {
 
 impl Cond {
     fn is_shared(&self) -> bool {
+        // Ours has the bit in neither word. glibc's has it in the word of its version, and then the
+        // other word does not matter.
         // Relaxed: written before the condition variable is used.
-        self.flags.load(Relaxed) & SHARED != 0
+        (self.flags.load(Relaxed) | self.newer_flags.load(Relaxed)) & SHARED != 0
     }
 
     fn clock(&self) -> clockid_t {
@@ -196,7 +202,9 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
     let monotonic = flags >> 1 == CLOCK_MONOTONIC as u32;
     let new = Cond {
         cond: Condvar::new(),
-        unused: [0; 7],
+        unused: [0; 5],
+        newer_flags: AtomicU32::new(0),
+        between: 0,
         flags: AtomicU32::new(if monotonic { MONOTONIC } else { 0 }),
         generation: AtomicU32::new(fork::generation()),
     };
@@ -317,4 +325,26 @@ unsafe extern "C-unwind" fn clockwait(
         |mutex| unsafe { real::pthread_cond_clockwait(cond.as_glibcs(), mutex, clock, at) };
     // SAFETY: the caller's promises.
     unsafe { wait_until(cond, mutex, (Some(clock), at), site, glibcs) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails on glibc 2.41, which has moved its flags, where only one of the words counts: waiters
+    /// of two processes would not meet.
+    #[test]
+    fn a_shared_condition_is_known_by_the_flags_of_either_layout() {
+        let new = |newer_flags, flags| Cond {
+            cond: Condvar::new(),
+            unused: [0; 5],
+            newer_flags: AtomicU32::new(newer_flags),
+            between: 0,
+            flags: AtomicU32::new(flags),
+            generation: AtomicU32::new(0),
+        };
+        assert!(new(SHARED | MONOTONIC, 0).is_shared());
+        assert!(new(0, SHARED | MONOTONIC).is_shared());
+        assert!(!new(0, MONOTONIC).is_shared());
+    }
 }
