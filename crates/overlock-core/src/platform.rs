@@ -248,6 +248,13 @@ pub trait Platform: Atomics {
         Self::now().as_nanos()
     }
 
+    /// A clock that the program has put in the place of the platform's, which may run at any rate:
+    /// its time in nanoseconds, for [`Deadline::Own`]. A halt until such a time may end early.
+    fn own_clock(clock: i32) -> i64 {
+        let _ = clock;
+        Self::now().as_nanos() as i64
+    }
+
     /// How many CPUs the program may really use, by its affinity and its quota. At least 1.
     fn parallelism() -> u32;
 

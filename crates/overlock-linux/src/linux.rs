@@ -13,7 +13,7 @@
 
 mod asymmetric;
 mod barrier;
-mod clock;
+pub mod clock;
 mod exit_key;
 pub mod extras;
 #[cfg(feature = "family")]
@@ -41,7 +41,7 @@ use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 pub mod __private {
     pub use super::exit_key::ExitKey;
     pub use super::load::variable;
-    pub use super::{extras, spin, syscall};
+    pub use super::{clock, extras, spin, syscall};
     pub use crate::system_call;
 }
 
@@ -103,6 +103,10 @@ impl Platform for Linux {
 
     fn wall_clock() -> u64 {
         clock::wall()
+    }
+
+    fn own_clock(clock: i32) -> i64 {
+        clock::programs(clock)
     }
 
     #[inline]

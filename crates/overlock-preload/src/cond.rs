@@ -288,7 +288,7 @@ unsafe fn wait_until(
         return cond.wait_shared(mutex, site, glibcs);
     }
     // SAFETY: the caller's promise.
-    match deadline(clock.unwrap_or_else(|| cond.clock()), unsafe { &*at }) {
+    match deadline(clock.unwrap_or_else(|| cond.clock()), unsafe { &*at }, site) {
         Ok(until) => cond.wait(mutex, Some(until), site),
         Err(error) => error,
     }

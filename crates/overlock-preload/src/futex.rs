@@ -4,7 +4,9 @@
 use core::num::NonZeroU32;
 use core::sync::atomic::AtomicU32;
 
-use libc::{EINTR, ETIMEDOUT, c_int, clockid_t, timespec};
+use libc::{EINTR, ETIMEDOUT, c_int};
+use overlock::Linux;
+use overlock_core::Deadline;
 use rustix::io::Errno;
 use rustix::thread::futex::{Flags, Timespec};
 
@@ -20,25 +22,24 @@ pub fn wake(address: usize, most: c_int) {
     unsafe { overlock_linux::__private::system_call!(libc::SYS_futex, address, operation, most) };
 }
 
-/// Sleeps while the word holds `expected`, until an absolute time of `CLOCK_REALTIME` or
-/// `CLOCK_MONOTONIC`. Returns 0 when woken, spuriously too, or when the word holds another value;
-/// `EINTR` after a signal handler has run; `ETIMEDOUT`.
-pub fn wait(word: &AtomicU32, expected: u32, until: Option<(clockid_t, &timespec)>) -> c_int {
-    let clock = match until {
-        Some((libc::CLOCK_REALTIME, _)) => Flags::CLOCK_REALTIME,
-        _ => Flags::empty(),
+/// Sleeps while the word holds `expected`, until a deadline. Returns 0 when woken, spuriously too,
+/// or when the word holds another value; `EINTR` after a signal handler has run; `ETIMEDOUT`.
+pub fn wait(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> c_int {
+    let (flags, nanos) = match until {
+        None => (Flags::PRIVATE, 0),
+        Some(Deadline::Wall(at)) => (Flags::PRIVATE | Flags::CLOCK_REALTIME, at),
+        Some(until) => (Flags::PRIVATE, until.instant::<Linux>().as_nanos()),
     };
-    let at = until.map(|(_, at)| Timespec {
-        // The kernel refuses times before the clock's start; those have passed, too.
-        tv_sec: at.tv_sec.max(0),
-        tv_nsec: at.tv_nsec,
+    let at = until.map(|_| Timespec {
+        tv_sec: (nanos / 1_000_000_000) as i64,
+        tv_nsec: (nanos % 1_000_000_000) as i64,
     });
-    let flags = Flags::PRIVATE | clock;
     let slept =
         rustix::thread::futex::wait_bitset(word, flags, expected, at.as_ref(), NonZeroU32::MAX);
     match slept {
         Err(Errno::INTR) => EINTR,
-        Err(Errno::TIMEDOUT) => ETIMEDOUT,
+        // By a clock of the program's own it was time to look, and may be time to sleep again.
+        Err(Errno::TIMEDOUT) if until.is_none_or(Deadline::is_over::<Linux>) => ETIMEDOUT,
         _ => 0,
     }
 }

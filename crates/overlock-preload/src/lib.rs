@@ -33,6 +33,7 @@
 pub mod barrier;
 pub mod c11;
 pub mod cancel;
+mod clock;
 pub mod cond;
 pub mod config;
 mod elf;

@@ -56,14 +56,13 @@ use core::mem::offset_of;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use libc::{CLOCK_MONOTONIC, EINTR, EOVERFLOW, ETIMEDOUT, clockid_t, timespec};
+use libc::{EINTR, EOVERFLOW, ETIMEDOUT};
 use overlock::Linux;
 use overlock_core::{Deadline, Platform};
 use overlock_linux::__private::spin::Spun;
 use overlock_shared::ObjectKind;
 
 use crate::site::Site;
-use crate::time::deadline;
 use crate::{cancel, futex, stat, waits};
 
 /// The program's object: see the [module's page](self).
@@ -92,9 +91,6 @@ const fn value(word: u64) -> u32 {
 const fn waiters(word: u64) -> u32 {
     (word >> 32) as u32
 }
-
-/// A time of a clock that [`deadline`] supports.
-type Until<'a> = Option<(clockid_t, &'a timespec)>;
 
 impl Sem {
     fn is_ours(&self) -> bool {
@@ -157,7 +153,7 @@ impl Sem {
 
     /// Waits for the semaphore, and is a cancellation point. Returns 0 or an errno.
     #[inline]
-    fn wait(&self, until: Until<'_>, site: Site) -> c_int {
+    fn wait(&self, until: Option<Deadline>, site: Site) -> c_int {
         cancel::act();
         if self.take(1) {
             return 0;
@@ -167,7 +163,7 @@ impl Sem {
 
     #[cold]
     #[inline(never)]
-    fn wait_counted(&self, until: Until<'_>, site: Site) -> c_int {
+    fn wait_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let address = core::ptr::from_ref(self).addr();
         let waits = stat::Event::begin();
         let result = self.wait_slowly(until);
@@ -177,8 +173,8 @@ impl Sem {
         result
     }
 
-    fn wait_slowly(&self, until: Until<'_>) -> c_int {
-        if until.is_none_or(|(clock, end)| waits::is_far_by(clock, end)) {
+    fn wait_slowly(&self, until: Option<Deadline>) -> c_int {
+        if until.is_none_or(Deadline::is_far::<Linux>) {
             match waits::spin_interruptibly(self.value_word(), 0, until.is_some()) {
                 Spun::Ready if self.take(1) => return 0,
                 Spun::Interrupted => return EINTR,
@@ -199,7 +195,7 @@ impl Sem {
     /// Waits as a counted waiter. Returns `None` where it was cancelled, or may have been.
     fn wait_asleep(
         &self,
-        until: Until<'_>,
+        until: Option<Deadline>,
         has_token: bool,
         is_cancelled: impl Fn() -> bool,
     ) -> Option<c_int> {
@@ -244,17 +240,12 @@ impl Sem {
 
 /// Sleeps for at most [`SLICE_NS`], for a thread that a cancellation cannot wake. Returns 0 after
 /// that.
-fn wait_slice(word: &AtomicU32, until: Until<'_>) -> c_int {
-    let until = until.and_then(|(clock, at)| deadline(clock, at).ok());
+fn wait_slice(word: &AtomicU32, until: Option<Deadline>) -> c_int {
     if until.is_some_and(Deadline::is_over::<Linux>) {
         return ETIMEDOUT;
     }
     let end = Deadline::earlier::<Linux>(until, Linux::now().plus_nanos(SLICE_NS));
-    let at = timespec {
-        tv_sec: (end.as_nanos() / 1_000_000_000) as i64,
-        tv_nsec: (end.as_nanos() % 1_000_000_000) as i64,
-    };
-    match futex::wait(word, 0, Some((CLOCK_MONOTONIC, &at))) {
+    match futex::wait(word, 0, Some(end.into())) {
         EINTR => EINTR,
         _ => 0,
     }

@@ -18,7 +18,7 @@ use core::sync::atomic::AtomicU32;
 
 use libc::timespec;
 use overlock_linux::__private::spin::{self, Spun, Watch};
-use overlock_linux::__private::{extras, system_call};
+use overlock_linux::__private::{clock, extras, system_call};
 use overlock_shared::ObjectKind;
 
 use crate::sandbox::{result, syscall_slowly};
@@ -176,14 +176,8 @@ pub(crate) fn nanos(time: &timespec) -> i64 {
 }
 
 /// Whether this moment of the clock is far enough away.
-pub(crate) fn is_far_by(clock: libc::clockid_t, end: &timespec) -> bool {
-    let mut now = timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: valid for the write.
-    unsafe { libc::clock_gettime(clock, &raw mut now) };
-    nanos(end).saturating_sub(nanos(&now)) >= LEAST_NS
+fn is_far_by(clock: libc::clockid_t, end: &timespec) -> bool {
+    nanos(end).saturating_sub_unsigned(clock::read(clock)) >= LEAST_NS
 }
 
 fn spin_looking(word: usize, value: u32, until: u64) -> Spun {

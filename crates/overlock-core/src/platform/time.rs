@@ -50,7 +50,18 @@ pub enum Deadline {
     /// This many nanoseconds after 1970 by the [wall clock](Platform::wall_clock). When that is
     /// set, waits that have begun follow it, as those of `CLOCK_REALTIME` do.
     Wall(u64),
+    /// This many nanoseconds by a [clock of the program's own](Platform::own_clock).
+    Own {
+        /// Its number.
+        clock: i32,
+        /// The time. Such a clock may begin long before its zero.
+        at: i64,
+    },
 }
+
+/// The longest sleep towards a time of a clock of the program's own: it may run faster than others,
+/// or be set.
+const OWN_SLEEP_NS: u64 = 10_000_000;
 
 impl From<Instant> for Deadline {
     fn from(at: Instant) -> Self {
@@ -64,6 +75,7 @@ impl Deadline {
         match self {
             Deadline::Monotonic(at) => at.nanos_since(P::now()),
             Deadline::Wall(at) => at.saturating_sub(P::wall_clock()),
+            Deadline::Own { clock, at } => at.saturating_sub(P::own_clock(clock)).max(0) as u64,
         }
     }
 
@@ -81,7 +93,8 @@ impl Deadline {
         self.nanos_left::<P>() == 0
     }
 
-    /// Its moment on the monotonic clock, if the wall clock is not set until then. Never too early.
+    /// Its moment on the monotonic clock, if the wall clock is not set until then. Never too early,
+    /// but for a clock of the program's own: there it is time to look again.
     pub fn instant<P: Platform>(self) -> Instant {
         match self {
             Deadline::Monotonic(at) => at,
@@ -89,6 +102,10 @@ impl Deadline {
             Deadline::Wall(at) => {
                 let left = at.saturating_sub(P::wall_clock());
                 P::now().plus_nanos(left)
+            }
+            Deadline::Own { .. } => {
+                let left = self.nanos_left::<P>();
+                P::now().plus_nanos(left.min(OWN_SLEEP_NS))
             }
         }
     }
@@ -101,18 +118,39 @@ impl Deadline {
 
 #[cfg(test)]
 mod tests {
-    use crate::raw::RawLock;
+    use super::{Deadline, OWN_SLEEP_NS};
+    use crate::platform::Platform;
+    use crate::raw::{RawLock, RawTimedLock};
     use crate::rw::{OverlockRw, PerCpuRwSem};
     use crate::sleep::{Condvar, Overlock, RtMutex, Semaphore};
-    use crate::toy::Toy;
     use crate::toy::wall_clock::{
         follows_the_wall_clock, lock_follows_the_wall_clock, rwlock_follows_the_wall_clock,
     };
+    use crate::toy::{Toy, halts};
 
     #[test]
     fn mutexes_follow_the_wall_clock() {
         lock_follows_the_wall_clock::<Overlock<Toy>>();
         lock_follows_the_wall_clock::<RtMutex<Toy>>();
+    }
+
+    /// Fails where a wait ends at a look at the clock, or never looks again.
+    #[test]
+    fn waits_look_at_a_clock_of_the_programs_own_until_it_has_come_so_far() {
+        const LIMIT_NS: u64 = 5 * OWN_SLEEP_NS / 2;
+        let lock = Overlock::<Toy>::new();
+        lock.lock();
+        let begin = Toy::now();
+        let at = begin.plus_nanos(LIMIT_NS).as_nanos() as i64;
+        assert!(lock.lock_until(Deadline::Own { clock: 0, at }).is_none());
+        let waited = Toy::now().nanos_since(begin);
+        assert!(
+            (LIMIT_NS..=LIMIT_NS + 1_000_000).contains(&waited),
+            "{waited}"
+        );
+        assert!(halts() >= 3);
+        // SAFETY: of the acquisition above.
+        unsafe { lock.unlock(()) };
     }
 
     #[test]

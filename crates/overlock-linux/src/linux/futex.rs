@@ -11,7 +11,7 @@ use overlock_core::Deadline;
 use overlock_core::platform::{Kick, WakeClass};
 use rustix::thread::{MembarrierCommand, membarrier as command};
 
-use super::{extras, spin};
+use super::{Linux, extras, spin};
 
 /// Runs the command. False if the system refuses it.
 pub(super) fn membarrier(what: MembarrierCommand) -> bool {
@@ -23,6 +23,7 @@ fn timespec(at: Deadline) -> (libc::timespec, libc::clockid_t) {
     let (nanos, clock) = match at {
         Deadline::Monotonic(at) => (at.as_nanos(), libc::CLOCK_MONOTONIC),
         Deadline::Wall(nanos) => (nanos, libc::CLOCK_REALTIME),
+        Deadline::Own { .. } => (at.instant::<Linux>().as_nanos(), libc::CLOCK_MONOTONIC),
     };
     let time = libc::timespec {
         tv_sec: (nanos / 1_000_000_000) as libc::time_t,

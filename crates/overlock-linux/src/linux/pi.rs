@@ -41,6 +41,7 @@ impl PiPlatform for Linux {
             None => futex::lock_pi(word, futex::Flags::PRIVATE, None),
             Some(Deadline::Monotonic(end)) => lock_until(word, end),
             Some(Deadline::Wall(end)) => lock_until_wall(word, end),
+            Some(own @ Deadline::Own { .. }) => lock_until_own(word, own),
         }
         // Acquire, pairs with the release in `unlock_pi`, and with a lock's own. The kernel's
         // accesses are full barriers; this says it in the language's terms, and to
@@ -97,6 +98,15 @@ fn lock_until_realtime(word: &AtomicU32, end: Instant) -> io::Result<()> {
         let left = end.nanos_since(Linux::now());
         let result = lock_until_wall(word, Linux::wall_clock().saturating_add(left));
         if result != Err(Errno::TIMEDOUT) || Linux::now() >= end {
+            return result;
+        }
+    }
+}
+
+fn lock_until_own(word: &AtomicU32, end: Deadline) -> io::Result<()> {
+    loop {
+        let result = lock_until(word, end.instant::<Linux>());
+        if result != Err(Errno::TIMEDOUT) || end.is_over::<Linux>() {
             return result;
         }
     }

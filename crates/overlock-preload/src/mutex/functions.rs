@@ -142,7 +142,7 @@ pub(crate) unsafe extern "C" fn timedlock(
     // SAFETY: and a moment.
     let at = unsafe { &*at };
     if mutex.is_ours() {
-        return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at)), site);
+        return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at, site)), site);
     }
     // SAFETY: as above; it is glibc's.
     unsafe { real::pthread_mutex_timedlock(mutex.as_glibcs(), at) }
@@ -162,7 +162,7 @@ unsafe extern "C" fn clocklock(
         return EINVAL;
     }
     if mutex.is_ours() {
-        return mutex.acquire(Wait::Until(deadline(clock, at)), site);
+        return mutex.acquire(Wait::Until(deadline(clock, at, site)), site);
     }
     // SAFETY: as above; it is glibc's.
     unsafe { real::pthread_mutex_clocklock(mutex.as_glibcs(), clock, at) }

@@ -174,7 +174,7 @@ unsafe fn timed(
         return glibcs(lock.as_glibcs());
     }
     // SAFETY: as above.
-    match deadline(clock, unsafe { &*at }) {
+    match deadline(clock, unsafe { &*at }, site) {
         Ok(until) => ours(lock, Some(until), site),
         Err(error) => error,
     }

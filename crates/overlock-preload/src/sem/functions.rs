@@ -41,8 +41,8 @@ unsafe fn wait_until(
     }
     // SAFETY: as above.
     let at = unsafe { &*at };
-    result(match deadline(clock, at) {
-        Ok(_) => sem.wait(Some((clock, at)), site),
+    result(match deadline(clock, at, site) {
+        Ok(until) => sem.wait(Some(until), site),
         Err(error) => error,
     })
 }
