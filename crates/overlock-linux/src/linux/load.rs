@@ -102,7 +102,7 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the C library's own variable.
     let mut entry = unsafe { environ };
     if entry.is_null() {
-        return None;
+        entry = initial_environment()?;
     }
     loop {
         // SAFETY: the array ends with a null pointer, and we have not passed it.
@@ -121,9 +121,41 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
     }
 }
 
+/// The environment as the kernel has put it on the first thread's stack. The C library's variable
+/// is null before its own constructor has run, as in `.preinit_array`, and after `clearenv`.
+#[cfg(all(target_env = "gnu", not(miri)))]
+fn initial_environment() -> Option<*const *const c_char> {
+    unsafe extern "C" {
+        /// The loader's: where the kernel has put the number of arguments, with the arguments, a
+        /// null pointer and the environment behind it.
+        static __libc_stack_end: *const usize;
+    }
+    // SAFETY: the loader writes it before any other code runs.
+    let start = unsafe { __libc_stack_end };
+    // SAFETY: null, or the first thread's stack, which stays.
+    let arguments = *unsafe { start.as_ref() }?;
+    Some(start.wrapping_add(1 + arguments + 1).cast())
+}
+
+/// musl sets its variable before any constructor.
+#[cfg(not(all(target_env = "gnu", not(miri))))]
+fn initial_environment() -> Option<*const *const c_char> {
+    None
+}
+
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+
+    #[cfg(target_env = "gnu")]
+    #[test]
+    fn the_environment_is_there_before_the_c_library_knows_it() {
+        let first = initial_environment().unwrap();
+        // SAFETY: a test has an environment, and each entry is a string.
+        let text = unsafe { CStr::from_ptr(*first) }.to_str().unwrap();
+        let (name, value) = text.split_once('=').unwrap();
+        assert_eq!(std::env::var(name).as_deref(), Ok(value));
+    }
 
     #[test]
     fn variables_are_found_by_their_whole_name() {

@@ -22,19 +22,25 @@ static DIR: Path = Path::EMPTY;
 /// id may have left their files behind.
 const MOST_NUMBERS: u32 = 1000;
 
-/// Sets the directory, and makes the table.
+/// Makes the table when the library is loaded.
 pub(crate) fn start() {
+    get();
+}
+
+/// Sets the directory, before the process's first table is made. The constructor of another library
+/// may have a lock to count before [`start`].
+fn settle() {
     let exists = |dir: &CStr| {
         // SAFETY: the path ends with a zero.
         unsafe { libc::access(dir.as_ptr(), libc::W_OK) == 0 }
     };
-    let dir = variable(c"OVERLOCK_STAT_DIR")
+    let named = |name| variable(name).filter(|dir| !dir.is_empty());
+    let dir = named(c"OVERLOCK_STAT_DIR")
         .or_else(|| Some(c"/dev/shm").filter(|dir| exists(dir)))
-        .or_else(|| variable(c"TMPDIR"))
+        .or_else(|| named(c"TMPDIR"))
         .unwrap_or(c"/tmp");
     DIR.set(dir.to_bytes());
     PROCESS.store(pid(), Relaxed);
-    get();
 }
 
 /// Returns the table, which the first call in a process makes; or `None` if there is none.
@@ -65,7 +71,9 @@ pub(super) fn show_use() {
 pub(crate) fn after_fork() {
     flight::after_fork();
     modules::after_fork();
-    PROCESS.store(pid(), Relaxed);
+    if PROCESS.load(Relaxed) != 0 {
+        PROCESS.store(pid(), Relaxed);
+    }
     let parents = TABLE.swap(core::ptr::null_mut(), Relaxed);
     BEGUN.store(0, Relaxed);
     if !parents.is_null() {
@@ -114,13 +122,14 @@ pub(super) fn may_open() -> bool {
 
 /// Makes the process's table if it has none, since the process may be unable to later.
 pub(crate) fn make_table() {
+    let process = PROCESS.load(Relaxed);
     // A child of vfork() has its parent's memory.
-    if config::get().stat && PROCESS.load(Relaxed) == pid() {
+    if config::get().stat && (process == 0 || process == pid()) {
         get();
     }
 }
 
-/// The process that owns the memory.
+/// The process that owns the memory; 0 before the directory is set.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 fn pid() -> u32 {
@@ -133,6 +142,10 @@ fn make() -> Option<*mut Table> {
     // Relaxed: the second thread uses no data of the first, and counts nothing yet.
     if !may_open() || BEGUN.swap(1, Relaxed) != 0 {
         return None;
+    }
+    // A child has its parent's directory.
+    if PROCESS.load(Relaxed) == 0 {
+        keeping_errno(settle);
     }
     let Some(made) = keeping_errno(create) else {
         say(b"overlock: no table for --stat: cannot create its file\n");
