@@ -38,7 +38,8 @@ pub struct Args {
     /// Leave the C library's locks in place: threads only spin for a moment before they sleep
     ///
     /// They do so in front of waits for conditions, semaphores, futexes and events, while a CPU
-    /// would otherwise be idle. It is short for `--mutex glibc --rwlock glibc`.
+    /// would otherwise be idle. With `--mutex glibc --rwlock glibc` they do not: nothing of ours is
+    /// behind any object then.
     #[arg(long, conflicts_with_all = ["mutex", "rwlock", "lockdep"])]
     spin_only: bool,
 
@@ -177,11 +178,15 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .env("LD_PRELOAD", library::preload(&library)?)
         .env("OVERLOCK_MUTEX", name(mutex))
         .env("OVERLOCK_RWLOCK", name(rwlock))
+        .env_remove("OVERLOCK_SPIN_ONLY")
         .env_remove("OVERLOCK_STAT")
         .env_remove("OVERLOCK_LOCKDEP")
         .env_remove("OVERLOCK_LOCKDEP_SLEEP")
         .env_remove("OVERLOCK_LOCKDEP_READER")
         .env_remove("OVERLOCK_LOCKDEP_TALLY");
+    if args.spin_only {
+        command.env("OVERLOCK_SPIN_ONLY", "1");
+    }
     if let Some(spin) = &args.spin {
         command.env(SPIN, spin);
     }

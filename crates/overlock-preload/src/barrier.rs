@@ -38,7 +38,7 @@ use overlock_core::sleep::Barrier;
 use overlock_shared::ObjectKind;
 
 use crate::site::{Site, with_site};
-use crate::{fork, order, real, stat};
+use crate::{config, fork, order, real, stat};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -100,7 +100,8 @@ unsafe extern "C" fn init(
     }
     // SAFETY: the caller's promise: null, or an attributes object, which only says whether the
     // barrier is shared.
-    if !attr.is_null() && unsafe { *attr } != PTHREAD_PROCESS_PRIVATE {
+    let is_shared = !attr.is_null() && unsafe { *attr } != PTHREAD_PROCESS_PRIVATE;
+    if is_shared || config::leaves_others() {
         let mark: *mut u32 = barrier
             .wrapping_byte_add(offset_of!(PthreadBarrier, mark))
             .cast();

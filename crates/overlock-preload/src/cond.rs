@@ -11,10 +11,10 @@
 //! | 36 | `flags`: as in glibc 2.40 and earlier, bit 0 shared between processes, bit 1 the clock is the monotonic one | `pthread_cond_init` |
 //! | 40 | `generation`: see [`crate::fork`] | its first user in a generation |
 //!
-//! A process-shared condition variable is glibc's. glibc would release the mutex in its own format,
-//! so it never sees a mutex that is ours: the waiter passes a hidden mutex of glibc's, which the
-//! signaller holds while it signals. (A shared condition with a private mutex makes sense within
-//! one process only.)
+//! A process-shared condition variable is glibc's, and so are all of them if [nothing of ours is
+//! behind any object](config). glibc would release the mutex in its own format, so it never sees a
+//! mutex that is ours: the waiter passes a hidden mutex of glibc's, which the signaller holds while
+//! it signals. (A shared condition with a private mutex makes sense within one process only.)
 //!
 //! All others wait with any mutex, ours or glibc's: a condition variable of overlock-core only
 //! needs a lock that can be released and acquired.
@@ -32,7 +32,7 @@ use overlock_shared::ObjectKind;
 use crate::mutex::{Mutex, raw::Any};
 use crate::site::{Site, with_site};
 use crate::time::deadline;
-use crate::{cancel, fork, order, real, stat};
+use crate::{cancel, config, fork, order, real, stat};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -71,11 +71,13 @@ pub(crate) fn after_fork() {
 }
 
 impl Cond {
-    fn is_shared(&self) -> bool {
+    /// Whether it is glibc's.
+    fn is_glibcs(&self) -> bool {
         // Ours has the bit in neither word. glibc's has it in the word of its version, and then the
         // other word does not matter.
         // Relaxed: written before the condition variable is used.
-        (self.flags.load(Relaxed) | self.newer_flags.load(Relaxed)) & SHARED != 0
+        let flags = self.flags.load(Relaxed) | self.newer_flags.load(Relaxed);
+        flags & SHARED != 0 || config::leaves_others()
     }
 
     fn clock(&self) -> clockid_t {
@@ -135,7 +137,7 @@ impl Cond {
 
     /// Waits for a condition variable that is glibc's, with a hidden mutex in place of `mutex` if
     /// that is ours. Returns 0 or an errno.
-    fn wait_shared(
+    fn wait_glibcs(
         &self,
         mutex: &Mutex,
         site: Site,
@@ -164,8 +166,12 @@ impl Cond {
         if acquired == 0 { result } else { acquired }
     }
 
-    /// Signals a condition variable that is glibc's, with its hidden mutex held.
+    /// Signals a condition variable that is glibc's, with its hidden mutex held. (If all mutexes
+    /// are glibc's, no waiter has passed that.)
     fn signal_hidden(&self, signal: impl FnOnce() -> c_int) -> c_int {
+        if config::leaves_others() {
+            return signal();
+        }
         let hidden = self.hidden();
         // SAFETY: a mutex of glibc's.
         unsafe { real::pthread_mutex_lock(hidden) };
@@ -195,7 +201,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
     // it is shared, and whose other bits hold the clock.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(0, |&flags| flags);
-    if flags & SHARED != 0 {
+    if flags & SHARED != 0 || config::leaves_others() {
         // SAFETY: the caller's promise.
         return unsafe { real::pthread_cond_init(cond.cast(), attr.cast()) };
     }
@@ -220,7 +226,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
 pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
-    if cond.is_shared() {
+    if cond.is_glibcs() {
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_cond_destroy(cond.as_glibcs()) };
     }
@@ -232,7 +238,7 @@ pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
 pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
-    if cond.is_shared() {
+    if cond.is_glibcs() {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_signal(cond.as_glibcs()) });
     }
@@ -244,7 +250,7 @@ pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
 pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
-    if cond.is_shared() {
+    if cond.is_glibcs() {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_broadcast(cond.as_glibcs()) });
     }
@@ -261,12 +267,12 @@ pub(crate) unsafe extern "C-unwind" fn wait(
     let cond = unsafe { &*cond };
     // SAFETY: and a mutex, which it owns.
     let mutex = unsafe { &*mutex };
-    if !cond.is_shared() {
+    if !cond.is_glibcs() {
         return cond.wait(mutex, None, site);
     }
     // SAFETY: a condition variable of glibc's, and a mutex of glibc's that the caller owns.
     let wait = |mutex| unsafe { real::pthread_cond_wait(cond.as_glibcs(), mutex) };
-    cond.wait_shared(mutex, site, wait)
+    cond.wait_glibcs(mutex, site, wait)
 }
 
 /// The timed waits: `glibcs` is glibc's for a shared condition variable. Without `clock` it is the
@@ -284,8 +290,8 @@ unsafe fn wait_until(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
-    if cond.is_shared() {
-        return cond.wait_shared(mutex, site, glibcs);
+    if cond.is_glibcs() {
+        return cond.wait_glibcs(mutex, site, glibcs);
     }
     // SAFETY: the caller's promise.
     match deadline(clock.unwrap_or_else(|| cond.clock()), unsafe { &*at }, site) {
@@ -343,8 +349,8 @@ mod tests {
             flags: AtomicU32::new(flags),
             generation: AtomicU32::new(0),
         };
-        assert!(new(SHARED | MONOTONIC, 0).is_shared());
-        assert!(new(0, SHARED | MONOTONIC).is_shared());
-        assert!(!new(0, MONOTONIC).is_shared());
+        assert!(new(SHARED | MONOTONIC, 0).is_glibcs());
+        assert!(new(0, SHARED | MONOTONIC).is_glibcs());
+        assert!(!new(0, MONOTONIC).is_glibcs());
     }
 }

@@ -5,6 +5,7 @@
 //! | `OVERLOCK_MUTEX` | the lock behind `pthread_mutex_t`: `overlock` (default), `glibc` |
 //! | `OVERLOCK_RWLOCK` | the lock behind `pthread_rwlock_t`: `overlock` (default), `glibc` |
 //! | `OVERLOCK_SPIN` | spins before sleeps: `auto` (default), `off`, or the longest in microseconds |
+//! | `OVERLOCK_SPIN_ONLY` | `1`: with both locks glibc's, the other objects stay ours, to spin before their sleeps |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
 //! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: also warn of locks that are held during sleeps of any kind |
@@ -14,6 +15,9 @@
 //! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows `futex` only: see [`overlock::Linux::use_futex_alone`] |
 //!
 //! Unknown values count as the default; `overlock run` refuses them.
+//!
+//! With both locks glibc's, so are conditions, semaphores, barriers and spinlocks, and no thread
+//! spins: nothing of ours is behind any object.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -37,6 +41,8 @@ pub struct Config {
     pub mutex: Lock,
     /// The lock behind `pthread_rwlock_t`.
     pub rwlock: Lock,
+    /// The same for all other objects, and before waits for futexes and events.
+    pub others: Lock,
     /// Whether contention is counted.
     pub stat: bool,
     /// Whether the order of locks is checked.
@@ -51,6 +57,8 @@ const LOCKDEP: u32 = 1 << 29;
 const LOCKDEP_SLEEP: u32 = 1 << 28;
 const GLIBC_MUTEX: u32 = 1;
 const GLIBC_RWLOCK: u32 = 1 << 1;
+const GLIBC_OTHERS: u32 = 1 << 2;
+const SPIN_ONLY: u32 = 1 << 3;
 
 /// The configuration in bits; 0 before it is read.
 static CONFIG: AtomicU32 = AtomicU32::new(0);
@@ -114,10 +122,17 @@ pub fn get() -> Config {
     Config {
         mutex: lock(GLIBC_MUTEX),
         rwlock: lock(GLIBC_RWLOCK),
+        others: lock(GLIBC_OTHERS),
         stat: bits & STAT != 0,
         lockdep: bits & LOCKDEP != 0,
         lockdep_sleep: bits & (LOCKDEP | LOCKDEP_SLEEP) == LOCKDEP | LOCKDEP_SLEEP,
     }
+}
+
+/// Whether conditions, semaphores, barriers and spinlocks are glibc's, and nothing spins.
+#[inline]
+pub(crate) fn leaves_others() -> bool {
+    get().others == Lock::Glibc
 }
 
 #[cold]
@@ -132,12 +147,16 @@ fn read() -> u32 {
             | bit(c"OVERLOCK_STAT", c"1", STAT)
             | bit(c"OVERLOCK_LOCKDEP", c"1", LOCKDEP)
             | bit(c"OVERLOCK_LOCKDEP_SLEEP", c"1", LOCKDEP_SLEEP)
+            | bit(c"OVERLOCK_SPIN_ONLY", c"1", SPIN_ONLY)
     };
-    let bits = KNOWN
+    let mut bits = KNOWN
         | match watchers::present() {
             Some(_) => GLIBC_MUTEX | GLIBC_RWLOCK,
             None => wanted(),
         };
+    if bits & (GLIBC_MUTEX | GLIBC_RWLOCK | SPIN_ONLY) == GLIBC_MUTEX | GLIBC_RWLOCK {
+        bits |= GLIBC_OTHERS;
+    }
     CONFIG.store(bits, Relaxed);
     generation_changed();
     bits
@@ -167,6 +186,7 @@ mod tests {
         let config = get();
         assert_eq!(config.mutex, Lock::Overlock);
         assert_eq!(config.rwlock, Lock::Overlock);
+        assert_eq!(config.others, Lock::Overlock);
         assert!(!config.stat && !config.lockdep && !config.lockdep_sleep);
         assert_eq!(lock_generation(), 0);
     }

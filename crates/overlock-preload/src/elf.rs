@@ -8,6 +8,7 @@
 //! [`Loaded::get`] notes once which those are, and no walk goes beyond them.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -55,6 +56,9 @@ unsafe extern "C" {
     static _DYNAMIC: Dynamic;
 }
 
+/// dlfcn.h.
+const RTLD_DL_LINKMAP: c_int = 2;
+
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_SONAME: i64 = 14;
@@ -74,7 +78,7 @@ const LIBCS: [&CStr; 3] = [c"libpthread.so.0", c"libdl.so.2", c"libc.so.6"];
 /// The tables of a loaded object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Object {
-    map: &'static LinkMap,
+    pub(crate) map: &'static LinkMap,
     strings: *const c_char,
     symbols: *const Symbol,
     hash: *const u32,
@@ -108,6 +112,11 @@ impl Object {
         unsafe { CStr::from_ptr(self.strings.wrapping_add(at)) }
     }
 
+    /// Whether it is a part of a C library.
+    pub(crate) fn is_libcs(&self) -> bool {
+        self.name != 0 && LIBCS.contains(&self.string(self.name))
+    }
+
     /// Whether this code is a part of it.
     fn is_ours(&self) -> bool {
         core::ptr::eq(self.map.dynamic, &raw const _DYNAMIC)
@@ -136,6 +145,11 @@ impl Object {
 
     /// The function of this name in its default version, or unversioned.
     pub(crate) fn find(&self, name: &CStr) -> Option<*mut c_void> {
+        self.function(self.defined(name)?)
+    }
+
+    /// The definition of this name in its default version, or unversioned.
+    pub(crate) fn defined(&self, name: &CStr) -> Option<&'static Symbol> {
         // The table: numbers of buckets, of the first symbol and of filter words, and a shift; then
         // the filter, the buckets, and the chains of hashes, which end with an odd one.
         // SAFETY: a table of that format, as the object says.
@@ -157,7 +171,7 @@ impl Object {
                 // SAFETY: a number from the table.
                 let (symbol, its) = unsafe { self.symbol(number as usize) };
                 if its == name && self.is_default(number as usize) && symbol.section != 0 {
-                    return self.function(symbol);
+                    return Some(symbol);
                 }
             }
             if link & 1 != 0 {
@@ -294,31 +308,107 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
     behind(|object| object.find(name)).unwrap_or_else(|| find(name))
 }
 
+/// An object's place in the order of all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// In the program's order before this library, or this one.
+    Before,
+    /// In the program's order behind it.
+    Behind,
+    /// It was loaded later, or into another namespace.
+    Later,
+}
+
+/// The object's place.
+pub(crate) fn place(map: *const LinkMap) -> Place {
+    let is_it = |object: &Object| core::ptr::eq(object.map, map).then_some(());
+    match (behind(is_it), starts(is_it)) {
+        (Some(()), _) => Place::Behind,
+        (_, Some(())) => Place::Before,
+        _ => Place::Later,
+    }
+}
+
+/// Whether one of the objects that the program has started with defines the name.
+pub(crate) fn is_defined(name: &CStr) -> bool {
+    starts(|object| object.defined(name).map(|_| ())).is_some()
+}
+
+/// The first object that was loaded later into the program's namespace, or null.
+pub(crate) fn later() -> *const LinkMap {
+    // SAFETY: null, or an object that the program has started with: it is not unloaded.
+    let last = unsafe { Loaded::get().last.as_ref() };
+    last.map_or(core::ptr::null(), |last| last.next)
+}
+
+/// Whether it is the first object of the program's namespace.
+pub(crate) fn is_first(map: *const LinkMap) -> bool {
+    // SAFETY: the loader's own variable, written before any object's code runs.
+    core::ptr::eq(map, unsafe { _r_debug.first })
+}
+
+/// The objects of the program's C library.
+pub(crate) fn libcs() -> impl Iterator<Item = *const LinkMap> {
+    let all = Loaded::get().libcs.into_iter();
+    all.filter(|map| !map.is_null())
+}
+
+/// The object that this address is in, of any namespace, and where its header is.
+pub(crate) fn at(address: usize) -> Option<(Object, usize)> {
+    let mut found = MaybeUninit::<libc::Dl_info>::uninit();
+    let mut map: *const LinkMap = core::ptr::null();
+    let address: *const c_void = core::ptr::without_provenance(address);
+    let (to, extra) = (found.as_mut_ptr(), (&raw mut map).cast());
+    // SAFETY: both are valid for the writes, the second for the address of a `link_map`.
+    let is_known = unsafe { libc::dladdr1(address, to, extra, RTLD_DL_LINKMAP) } != 0;
+    if !is_known {
+        return None;
+    }
+    // SAFETY: written, as the function has found an object.
+    let found = unsafe { found.assume_init() };
+    // SAFETY: the caller executes code of the object, or has just loaded it.
+    let object = unsafe { Object::of(map) }?;
+    Some((object, found.dli_fbase.addr()))
+}
+
+/// Asks the objects that the program has started with, in order, until one has an answer.
+fn starts<T>(ask: impl FnMut(&Object) -> Option<T>) -> Option<T> {
+    // SAFETY: the loader's own variable, written before any object's code runs.
+    walk(unsafe { _r_debug.first }, ask)
+}
+
 /// Asks the objects behind this library, in order, until one has an answer.
-fn behind<T>(mut ask: impl FnMut(&Object) -> Option<T>) -> Option<T> {
-    let loaded = Loaded::get();
+fn behind<T>(ask: impl FnMut(&Object) -> Option<T>) -> Option<T> {
+    let Loaded { ours, last, .. } = Loaded::get();
+    if core::ptr::eq(ours, last) {
+        return None;
+    }
+    // SAFETY: null, or this library's description.
+    walk(unsafe { ours.as_ref() }?.next, ask)
+}
+
+/// Asks the objects from this one to the last that the program has started with.
+fn walk<T>(from: *const LinkMap, mut ask: impl FnMut(&Object) -> Option<T>) -> Option<T> {
+    let last = Loaded::get().last;
     // SAFETY: it has no preconditions.
     let kernels = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
-    let mut map = loaded.ours;
+    let mut map = from;
     // SAFETY: an object that the program has started with: it is not unloaded.
-    while let Some(link) = unsafe { map.as_ref() }
-        && !core::ptr::eq(map, loaded.last)
-    {
-        map = link.next;
+    while let Some(link) = unsafe { map.as_ref() } {
         // SAFETY: as above.
         let object = unsafe { Object::of(map) };
         // The kernel's own is in the list, but no program's symbols are bound to it.
         let answer = object
             .filter(|object| object.map.base != kernels)
             .and_then(|object| ask(&object));
-        if answer.is_some() {
+        if answer.is_some() || core::ptr::eq(map, last) {
             return answer;
         }
+        map = link.next;
     }
     None
 }
 
-#[cfg(test)]
 /// This library's own function of this name, if it exports one.
 pub(crate) fn ours(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: this library is not unloaded while its code runs.

@@ -5,7 +5,8 @@
 //! `pthread_rwlock_t`, `pthread_spinlock_t`, `pthread_barrier_t` and `sem_t`, and of `mtx_t` and
 //! `cnd_t` of C11. It also interposes the functions by which a program [restricts itself](sandbox)
 //! or [drops privileges](privileges), waits for futexes or files, or installs [signal
-//! handlers](handlers). For the lock validator it interposes those that [sleep].
+//! handlers](handlers). It interposes those that load [plugins] and look up names, and for the lock
+//! validator those that [sleep].
 //!
 //! The locks live in the program's own objects, with the sizes and the static initialisers of
 //! glibc. Process-shared, robust and priority-aware objects stay glibc's: the object itself says so
@@ -43,6 +44,7 @@ mod futex;
 pub mod handlers;
 pub mod mutex;
 pub(crate) mod order;
+pub mod plugins;
 pub mod privileges;
 pub mod real;
 pub mod rwlock;
@@ -64,6 +66,7 @@ static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
         watchers::start();
         sandbox::start();
+        plugins::start();
         handlers::start();
         sleep::start();
         privileges::start();

@@ -63,7 +63,7 @@ use overlock_linux::__private::spin::Spun;
 use overlock_shared::ObjectKind;
 
 use crate::site::Site;
-use crate::{cancel, futex, stat, waits};
+use crate::{cancel, config, futex, stat, waits};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -95,7 +95,7 @@ const fn waiters(word: u64) -> u32 {
 impl Sem {
     fn is_ours(&self) -> bool {
         // Relaxed: written before the semaphore is used.
-        self.shared.load(Relaxed) == 0
+        self.shared.load(Relaxed) == 0 && !config::leaves_others()
     }
 
     fn as_glibcs(&self) -> *mut c_void {

@@ -23,7 +23,7 @@ use overlock_core::{Platform, Spin};
 use overlock_shared::ObjectKind;
 
 use crate::site::{Site, with_site};
-use crate::{real, stat};
+use crate::{config, real, stat};
 
 /// The program's object.
 pub type SpinLock = AtomicU32;
@@ -110,6 +110,10 @@ unsafe extern "C" fn take(lock: *mut SpinLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
     if !try_take(lock) {
+        if config::leaves_others() {
+            // SAFETY: as above, in glibc's format.
+            return unsafe { real::pthread_spin_lock(lock.as_ptr().cast()) };
+        }
         take_slow(lock, site);
     }
     0

@@ -21,6 +21,7 @@ use overlock_linux::__private::spin::{self, Spun, Watch};
 use overlock_linux::__private::{clock, extras, system_call};
 use overlock_shared::ObjectKind;
 
+use crate::config;
 use crate::sandbox::{result, syscall_slowly};
 use crate::stat;
 use crate::thread::Wait;
@@ -221,6 +222,9 @@ pub(crate) fn interruptibly(
     ends_by_any: bool,
     mut poll: impl FnMut(u64) -> Spun,
 ) -> Spun {
+    if config::leaves_others() {
+        return Spun::Unfit;
+    }
     let mut poll = |until| {
         let Some(inside) = extras::enter() else {
             return Spun::Unfit;

@@ -8,7 +8,7 @@ use libc::{CLOCK_REALTIME, EAGAIN, EINVAL, clockid_t, timespec};
 use super::{MOST, Sem, value};
 use crate::site::{Site, with_site};
 use crate::time::deadline;
-use crate::{order, real, stat};
+use crate::{config, order, real, stat};
 
 /// Returns what `sem_*` return for 0 or an errno, and sets errno.
 fn result(error: c_int) -> c_int {
@@ -55,7 +55,7 @@ with_site! {
 }
 
 unsafe extern "C" fn init(sem: *mut Sem, shared: c_int, value: c_uint, site: Site) -> c_int {
-    if shared != 0 {
+    if shared != 0 || config::leaves_others() {
         // SAFETY: the caller's promise.
         return unsafe { real::sem_init(sem.cast(), shared, value) };
     }
