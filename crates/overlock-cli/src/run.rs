@@ -2,10 +2,13 @@
 
 mod compare;
 mod counted;
+mod empty;
 mod launch;
 mod library;
+mod loaders;
 mod program;
 mod reports;
+mod watched;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -165,7 +168,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     };
     let library = library::find(args.launch.library.as_deref())?;
     let words = &args.launch.program;
-    let program = program::find(&words[0])?;
+    let program = program::find(words)?;
     if let Some(pairs) = args.compare {
         let preload = library::preload(&library)?;
         let command = |locks| one_of_many(args, &program, locks, &preload);

@@ -72,9 +72,10 @@ pub(crate) fn start() {
     }
 }
 
-/// What AddressSanitizer asks for before it reads `ASAN_OPTIONS`. As a shared library it refuses to
-/// start if any library was loaded before it. This one comes before it without harm, since it
-/// replaces none of the functions that allocate. A program's own function of this name precedes it.
+/// AddressSanitizer's options, which it asks for before it reads `ASAN_OPTIONS`. As a shared
+/// library it refuses to start if any library was loaded before it. This one comes before it
+/// without harm, since it replaces none of the functions that allocate. A program's own function of
+/// this name precedes it.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn __asan_default_options() -> *const c_char {
     c"verify_asan_link_order=0".as_ptr()

@@ -13,12 +13,14 @@ use object::{Object, ObjectKind, ObjectSymbol, ReadCache};
 
 use overlock_report::output::Output;
 
+use super::loaders;
 use crate::exit::Exit;
 
 /// The environment variable that names it.
 pub const VARIABLE: &str = "OVERLOCK_LIBRARY";
 
-const NAME: &str = "liboverlock_preload.so";
+/// The name of its file.
+pub const NAME: &str = "liboverlock_preload.so";
 
 /// The places beside this program's own: a build directory, and where an installation puts it.
 const PLACES: [&str; 3] = [".", "../lib/overlock", "../lib"];
@@ -61,7 +63,7 @@ pub fn find(given: Option<&Path>) -> Result<PathBuf, Exit> {
 }
 
 /// The user's directory for files that can be made anew.
-fn cache() -> Option<PathBuf> {
+pub fn cache() -> Option<PathBuf> {
     let absolute = |name| {
         env::var_os(name)
             .map(PathBuf::from)
@@ -127,15 +129,17 @@ fn takes_over(library: File) -> Result<bool, Box<dyn Error>> {
 
 /// `LD_PRELOAD` with the library in front of what is there.
 pub fn preload(library: &Path) -> Result<OsString, Exit> {
-    // The loader splits at both, and knows no way to quote them.
-    let splits = |byte: &u8| matches!(byte, b' ' | b':');
-    if library.as_os_str().as_encoded_bytes().iter().any(splits) {
-        return Err(Exit::usage(format!(
-            "{}: LD_PRELOAD takes no path with a space or a colon; name another by --library",
-            library.display()
-        )));
-    }
-    let mut preload = library.as_os_str().to_owned();
+    // The loader knows no way to quote what it splits at.
+    let mut preload = match loaders::name(library) {
+        Some(name) => name,
+        None if loaders::splits(library) => {
+            return Err(Exit::usage(format!(
+                "{}: LD_PRELOAD takes no path with a space, a colon or a dollar sign; name another by --library",
+                library.display()
+            )));
+        }
+        None => library.as_os_str().to_owned(),
+    };
     if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload.push(":");
         preload.push(others);

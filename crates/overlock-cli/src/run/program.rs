@@ -1,7 +1,7 @@
 //! The program that is to run: where it is, and whether a library can be loaded into it.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -14,14 +14,19 @@ use object::{Endianness, ReadCache};
 use rustix::fs::{Access, access};
 use rustix::process::{getegid, geteuid};
 
+use super::watched;
 use crate::exit::Exit;
 
 /// Scripts whose interpreter is a script, and so on; the kernel allows five.
 const MOST_SCRIPTS: usize = 5;
 
-/// Finds the program as a shell does, and checks it.
-pub fn find(name: &OsStr) -> Result<PathBuf, Exit> {
+/// Finds the program of a command as a shell does, and checks it.
+pub fn find(words: &[OsString]) -> Result<PathBuf, Exit> {
+    let name = words.first().map_or(OsStr::new(""), |name| name);
     let path = locate(name)?;
+    if let Some(why) = watched::by_valgrind(words) {
+        return Err(not_executable(&path, &why));
+    }
     check(&path, MOST_SCRIPTS)?;
     Ok(path)
 }
@@ -110,11 +115,14 @@ fn check(path: &Path, scripts: usize) -> Result<(), Exit> {
     if start.get(4) != Some(&ELFCLASS64.0) {
         return no("is not a 64-bit program");
     }
-    match interpreter(file) {
+    match interpreter(&file) {
         Ok(None) => no("is statically linked"),
         Ok(Some(loader)) if loader.contains("ld-musl") => no("is linked to musl and not to glibc"),
         // A broken one is for the kernel to refuse.
-        Ok(Some(_)) | Err(_) => Ok(()),
+        Ok(Some(_)) | Err(_) => match watched::by_sanitizer(file) {
+            Some(why) => Err(not_executable(path, why)),
+            None => Ok(()),
+        },
     }
 }
 
@@ -127,7 +135,7 @@ fn interpreter_of(line: &[u8]) -> Option<&Path> {
 }
 
 /// The loader that an ELF file names.
-fn interpreter(file: File) -> object::Result<Option<String>> {
+fn interpreter(file: &File) -> object::Result<Option<String>> {
     let cache = ReadCache::new(file);
     let header = FileHeader64::<Endianness>::parse(&cache)?;
     let endian = header.endian()?;

@@ -1,5 +1,7 @@
 //! Helpers of the tests of `overlock run`: the library, and programs in C.
 
+#![allow(dead_code)] // each test program uses a part of it
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

@@ -1,0 +1,88 @@
+//! Programs that a tool watches which has to see the C library's locks.
+//!
+//! The library makes room for such a tool, and says so: a program that a script starts may end up
+//! with both. Here the user asks for both, and one of them would have nothing to do.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use object::{Object, ObjectSymbol, ReadCache};
+
+/// Why a command has no use for our locks, if valgrind is to run it.
+pub fn by_valgrind(words: &[OsString]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    if Path::new(program).file_name()? != "valgrind" {
+        return None;
+    }
+    let general = env::var_os("VALGRIND_OPTS").unwrap_or_default();
+    let own = rest.iter().map(|word| word.as_bytes());
+    let options = own.take_while(|word| word.starts_with(b"-"));
+    // The last one counts.
+    let tool = general
+        .as_bytes()
+        .split(u8::is_ascii_whitespace)
+        .chain(options)
+        .filter_map(|word| word.strip_prefix(b"--tool="))
+        .last()?;
+    let tool = OsStr::from_bytes(tool).to_str()?;
+    matches!(tool, "helgrind" | "drd").then(|| {
+        format!(
+            "{tool} has to see the C library's locks; run it without overlock, \
+             or the program without valgrind by `overlock check`"
+        )
+    })
+}
+
+/// The same for a program that its compiler has instrumented.
+pub fn by_sanitizer(program: File) -> Option<&'static str> {
+    let has_tsan = has_tsan(program).unwrap_or_default();
+    has_tsan.then_some(
+        "is built with ThreadSanitizer, which has to see the C library's locks; \
+         run it without overlock, or build it without -fsanitize=thread",
+    )
+}
+
+/// Whether ThreadSanitizer's functions are in the program, or in a library that it names.
+fn has_tsan(program: File) -> object::Result<bool> {
+    const INIT: &str = "__tsan_init";
+    let cache = ReadCache::new(program);
+    let program = object::File::parse(&cache)?;
+    let mut is_in_front = false;
+    for symbol in program.dynamic_symbols() {
+        match symbol.name() {
+            Ok(INIT) => return Ok(true),
+            Ok("pthread_mutex_lock") => is_in_front |= symbol.is_definition(),
+            _ => {}
+        }
+    }
+    // A runtime that is linked in may be hidden. (Go's detector of races has functions of the same
+    // names, and leaves pthread's alone.)
+    Ok(is_in_front && program.symbols().any(|symbol| symbol.name() == Ok(INIT)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valgrinds_tool_is_known_by_its_options() {
+        let tool = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            by_valgrind(&words)
+        };
+        let refused = tool("/usr/bin/valgrind -q --tool=helgrind ./x").unwrap();
+        assert!(refused.starts_with("helgrind has to see"), "{refused}");
+        assert!(tool("valgrind --tool=drd ./x").is_some());
+        for other in [
+            "valgrind ./x --tool=drd",
+            "valgrind --tool=drd --tool=none ./x",
+            "./x --tool=drd",
+            "valgrind",
+        ] {
+            assert_eq!(tool(other), None, "{other}");
+        }
+    }
+}
