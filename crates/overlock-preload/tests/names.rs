@@ -4,9 +4,11 @@
 
 mod common;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use common::{compile_as, library, ours, run, same, text};
+use common::{compile_as, library, ours, run, same, same_with, text};
 
 const DEFAULT: &[(&str, &str)] = &[];
 const GLIBCS: &[(&str, &str)] = &[("OVERLOCK_MUTEX", "glibc"), ("OVERLOCK_RWLOCK", "glibc")];
@@ -88,8 +90,112 @@ fn one_line_says_what_has_been_done_to_a_plugin() {
 fn with_both_locks_glibcs_every_object_is() {
     let program = program("leaves.c", "leaves");
     same(&program, &[], &[GLIBCS]);
+    for source in ["cond.c", "others.c", "c11.c"] {
+        same_with(source, &[], &[GLIBCS]);
+    }
     let found = ours(&program, &[], DEFAULT);
     assert!(!found.contains("known: 1"), "{found}");
+}
+
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/versions.txt");
+
+/// The versions of each function, as the table has them.
+fn table() -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(TABLE).unwrap();
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    let rows = rows.map(|row| {
+        let mut words = row.split_whitespace().map(str::to_owned);
+        (words.next().unwrap(), words.collect())
+    });
+    rows.collect()
+}
+
+/// The functions that a library defines, with the versions of each. The part behind the last `_` of
+/// glibc's is its number.
+fn defined(library: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let symbols = ["--dyn-syms", "--wide"];
+    let output = Command::new("readelf").args(symbols).arg(library).output();
+    let output = text(&output.expect("readelf, of binutils, is needed").stdout);
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in output.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let Some((name, version)) = words.get(7).and_then(|name| name.split_once('@')) else {
+            continue;
+        };
+        let number = version.trim_start_matches('@').strip_prefix("GLIBC_");
+        if words[6] != "UND"
+            && let Some(number) = number.filter(|&number| number != "PRIVATE")
+        {
+            all.entry(name.to_owned())
+                .or_default()
+                .insert(number.to_owned());
+        }
+    }
+    all
+}
+
+/// The C library's objects of this process, and before 2.34 those beside it.
+fn libcs() -> Vec<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let paths = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5));
+    let libc = paths
+        .map(Path::new)
+        .find(|path| path.ends_with("libc.so.6"))
+        .unwrap();
+    let others = ["libpthread.so.0", "libdl.so.2"].map(|name| libc.with_file_name(name));
+    let others = others.into_iter().filter(|path| path.exists());
+    others.chain([libc.to_owned()]).collect()
+}
+
+/// Fails where glibc has a version that the table lacks: programs that were linked to it would get
+/// the C library's function.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn functions_have_the_versions_of_the_c_librarys() {
+    let table = table();
+    let ours = defined(&library());
+    let mut theirs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, versions) in libcs().iter().flat_map(|path| defined(path)) {
+        theirs.entry(name).or_default().extend(versions);
+    }
+    for (name, versions) in table {
+        assert_eq!(
+            ours.get(&name).cloned().unwrap_or_default(),
+            versions,
+            "{name}: ours"
+        );
+        let missing: Vec<_> = theirs
+            .get(&name)
+            .into_iter()
+            .flatten()
+            .filter(|&version| !versions.contains(version))
+            .collect();
+        assert!(missing.is_empty(), "{name}: {missing:?}");
+    }
+}
+
+/// Fails where a look-up by version, or by a handle, finds another library than a plain one.
+#[test]
+fn every_look_up_finds_the_same_library() {
+    let program = program("look_up.c", "look-up");
+    same(&program, &[Path::new(TABLE)], &[DEFAULT, COUNTED]);
+}
+
+/// A wrapper of the condition functions that looks them up by version, before ours and behind.
+/// Fails (in an abort) where it gets the C library's before ours.
+#[test]
+fn a_wrapper_may_stand_on_either_side() {
+    let program = program("queue.c", "queue");
+    let wrapper = plugin("queue_wrapper.c", "queue-wrapper", &[]);
+    let library = library();
+    let [ours, wrapper] = [&library, &wrapper].map(|path| path.to_str().unwrap());
+    for preload in [format!("{ours}:{wrapper}"), format!("{wrapper}:{ours}")] {
+        let output = run(&program, &[], &[("LD_PRELOAD", &preload)]);
+        assert!(output.status.success(), "{preload}: {output:?}");
+        assert_eq!(text(&output.stdout), "40000 in, 40000 out\n", "{preload}");
+    }
 }
 
 /// Fails where the settings are read from an environment that is not there yet.
