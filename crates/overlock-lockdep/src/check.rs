@@ -1,20 +1,34 @@
 //! The rules, checked at each acquisition.
 
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use super::class::{self, ClassId, Origin};
-use super::graph::{Added, Edge, Key};
+use super::class::{self, CLASSES, ClassId};
+use super::gate::{Inside, Quiet};
+use super::graph::{Added, Alive, Edge, GUARDS, Key, guard};
 use super::report::{self, Finding};
 use super::site::How;
 use super::thread::{Entry, Held, Thread};
 use super::trace::Trace;
-use super::{GATE, GRAPH, Nesting, notice, signal};
+use super::{GATE, GRAPH, Nesting, notice, signal, sweep, tally};
 
 static NESTING: AtomicU8 = AtomicU8::new(0);
 
 pub(super) fn set_nesting(nesting: Nesting) {
     NESTING.store(nesting as u8, Relaxed);
+}
+
+/// The tables' knowledge of what is gone.
+pub(super) struct Known<'a>(pub(super) &'a Inside<'a>);
+
+impl Alive for Known<'_> {
+    fn node(&self, node: u32) -> bool {
+        class::is_alive(node)
+    }
+
+    fn guard(&self, number: u64) -> bool {
+        class::is_known(number, self.0)
+    }
 }
 
 /// The thread is about to wait for `wanted`.
@@ -29,37 +43,59 @@ pub(super) fn wanted(me: &Thread, wanted: &Held) {
 }
 
 fn with_locks_held(me: &Thread, wanted: &Held) {
-    let entries = me.entries();
-    if let Some(entry) = entries.iter().find(|entry| entry.lock() == wanted.lock) {
-        // Acquired again: the other locks held were held before, or come after it.
-        return again(me, entry, wanted);
+    let node = wanted.class.node();
+    let mut guards = 0u64;
+    for entry in me.entries() {
+        let lock = entry.lock();
+        if lock == wanted.lock && again(me, entry, wanted) {
+            // The other locks held were held before, or come after it.
+            return;
+        }
+        let (class, how) = entry.class_and_how();
+        if class.node() == node && node != 0 && lock != 0 && !within(me, entry, wanted) {
+            return;
+        }
+        guards = guards.wrapping_add(kept(entry.lock(), class, how));
     }
-    if wanted.class == ClassId::NONE {
+    if node == 0 {
         return;
     }
-    let mut half = None;
-    for entry in entries {
+    let to = wanted.class.unit();
+    for entry in me.entries() {
         let (class, how) = entry.class_and_how();
-        if class == wanted.class {
-            let half = *half.get_or_insert_with(|| Half::new(wanted));
-            if !half.with(entry.member(), how).is_fine() {
-                within(me, entry, wanted, half);
-            }
-        } else if entry.lock() != 0 && class != ClassId::NONE {
-            let key = Key::new(class.index(), how, wanted.class.index(), wanted.how);
-            if !GRAPH.knows(key) {
-                new(me, entry, wanted);
-            }
+        if entry.lock() == 0 || class == ClassId::NONE {
+            continue;
+        }
+        let key = Key::new(class.unit(), how, to, wanted.how);
+        let others = guards.wrapping_sub(kept(entry.lock(), class, how));
+        if !GRAPH.knows(key, others) {
+            new(me, entry, wanted, key, others);
         }
     }
 }
 
+/// The part of a held lock in the sum of guards.
+#[inline]
+fn kept(lock: usize, class: ClassId, how: How) -> u64 {
+    match lock == 0 || how.is_shared() || class.number() == 0 {
+        true => 0,
+        false => guard(class.number()),
+    }
+}
+
+/// Returns false if the entry is of an earlier lock at this address, which went with its memory.
 #[cold]
-fn again(me: &Thread, entry: &Entry, wanted: &Held) {
+fn again(me: &Thread, entry: &Entry, wanted: &Held) -> bool {
     let wanted = *wanted;
-    let Some(held) = entry.get() else { return };
+    let Some(held) = entry.get() else {
+        return false;
+    };
+    if !held.is_same(&wanted) {
+        me.drop_all(wanted.lock);
+        return false;
+    }
     if wanted.how.may_follow(held.how) {
-        return;
+        return true;
     }
     report::make(
         me,
@@ -69,103 +105,127 @@ fn again(me: &Thread, entry: &Entry, wanted: &Held) {
             Finding::Again { held, wanted }
         },
     );
+    true
 }
 
-/// Two locks of one class.
+/// Two locks of one class. Returns false if that is a mistake; if not, its locks are followed one
+/// by one from now on.
+#[inline]
+fn within(me: &Thread, entry: &Entry, wanted: &Held) -> bool {
+    let node = wanted.class.node();
+    class::is_split(node) || node as usize >= CLASSES || split(me, entry, wanted)
+}
+
 #[cold]
 #[inline(never)]
-fn within(me: &Thread, entry: &Entry, wanted: &Held, half: Half) {
+fn split(me: &Thread, entry: &Entry, wanted: &Held) -> bool {
     let wanted = *wanted;
-    let Some(held) = entry.get() else { return };
-    let pair = half.with(held.member, held.how);
+    let Some(held) = entry.get() else { return true };
     if NESTING.load(Relaxed) == Nesting::Report as u8 {
-        return report::make(me, &Finding::Class { held, wanted });
+        report::make(me, &Finding::Class { held, wanted });
+        return false;
     }
-    let [held, wanted] = [held, wanted].map(|held| Held {
-        class: class::class_of(Origin::Member(held.class, held.member)),
-        ..held
-    });
-    if held.class != ClassId::NONE && wanted.class != ClassId::NONE {
-        depends(me, held, wanted);
-        pair.note();
+    let node = wanted.class.node();
+    let quiet = Quiet::begin();
+    let Some(inside) = GATE.enter(&quiet) else {
+        return false;
+    };
+    if class::split(node, &inside) {
+        // The class's dependencies are those of the locks that it was seen of.
+        let single = |number, lock| class::lock_node(ClassId::new(node, number), lock, &inside);
+        let update = |edge: &mut Edge| {
+            if edge.from == node {
+                edge.from = single(edge.numbers[0], edge.locks[0]).unwrap_or(0);
+            }
+            if edge.to == node {
+                edge.to = single(edge.numbers[1], edge.locks[1]).unwrap_or(0);
+            }
+            edge.from != 0 && edge.to != 0
+        };
+        GRAPH.update(update, &inside);
     }
-}
-
-/// Two locks of one class, held together: a hash of what they are.
-struct Pair(u64);
-
-/// The part of a pair without the held lock: the same for all held locks.
-#[derive(Clone, Copy)]
-struct Half(u64);
-
-/// Checked pairs, each at a place of its own, until another takes the place. Finding the two
-/// members in the table of classes takes longer.
-static PAIRS: [AtomicU64; 1 << 12] = [const { AtomicU64::new(0) }; 1 << 12];
-
-/// Odd, so that a product keeps all bits of its other factor.
-const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-
-impl Half {
-    #[inline]
-    fn new(wanted: &Held) -> Half {
-        let kind = u64::from(wanted.class.index()) << 8 | u64::from(wanted.how.to_bits());
-        // Dependencies of locks that are gone do not count.
-        let kind = (class::forgotten() as u64) << 24 ^ kind;
-        Half((kind.wrapping_mul(MIX).rotate_left(29) ^ wanted.member as u64).wrapping_mul(MIX))
-    }
-
-    #[inline]
-    fn with(self, member: usize, how: How) -> Pair {
-        let held = (member as u64).rotate_left(8) ^ u64::from(how.to_bits());
-        Pair((self.0 ^ held).wrapping_mul(MIX) | 1)
-    }
-}
-
-impl Pair {
-    #[inline]
-    fn place(&self) -> &'static AtomicU64 {
-        &PAIRS[(self.0 >> 32) as usize % PAIRS.len()]
-    }
-
-    #[inline]
-    fn is_fine(&self) -> bool {
-        self.place().load(Relaxed) == self.0
-    }
-
-    fn note(&self) {
-        self.place().store(self.0, Relaxed);
-    }
+    true
 }
 
 #[cold]
 #[inline(never)]
-fn new(me: &Thread, entry: &Entry, wanted: &Held) {
+fn new(me: &Thread, entry: &Entry, wanted: &Held, key: Key, guards: u64) {
     if let Some(held) = entry.get() {
-        depends(me, held, *wanted);
+        depends(me, held, *wanted, key, guards);
     }
 }
 
-fn depends(me: &Thread, held: Held, wanted: Held) {
-    let ends = [held, wanted].map(|held| (held.class.index(), held.how, held.site));
-    if GRAPH.knows(Key::new(ends[0].0, ends[0].1, ends[1].0, ends[1].1)) {
-        return;
+/// Returns the node of a held lock, and the class that names it. `None` for a lock that is gone,
+/// and without room.
+fn node_of(held: &Held, inside: &Inside<'_>) -> Option<u32> {
+    let node = held.class.node();
+    if (node as usize) < CLASSES && !class::is_split(node) {
+        return Some(node);
     }
+    if node as usize >= CLASSES {
+        let known = class::node_of(held.class.number(), inside);
+        return known.filter(|known| *known == node && class::is_alive(node));
+    }
+    class::lock_node(held.class, held.lock, inside)
+}
+
+fn depends(me: &Thread, mut held: Held, mut wanted: Held, key: Key, guards: u64) {
+    let quiet = Quiet::begin();
     // Before the gate: see there.
-    let edge = Edge::new(ends[0], ends[1], Trace::here(wanted.site));
-    let added = GRAPH.add(edge, class::is_alive, &GATE.enter());
+    let trace = Trace::here(wanted.site);
+    let Some(inside) = GATE.enter(&quiet) else {
+        return;
+    };
+    sweep(&inside);
+    let nodes = [&held, &wanted].map(|held| node_of(held, &inside));
+    let [Some(from), Some(to)] = nodes else {
+        return;
+    };
+    let mut edge = Edge::new([from, to], [&held, &wanted], me.id());
+    edge.trace = trace;
+    let others = me.held().filter(|other| other.lock != held.lock);
+    let mut guarding = others.filter(|other| kept(other.lock, other.class, other.how) != 0);
+    for place in &mut edge.guards {
+        let Some(other) = guarding.next() else { break };
+        // So that its end becomes known.
+        if class::lock_node(other.class, other.lock, &inside).is_some() {
+            *place = other.class.number();
+        }
+    }
+    let added = GRAPH.add(edge, key, guards, &Known(&inside), &inside);
+    if matches!(added, Added::Circle(_)) {
+        // Once for each pair of classes, in any modes.
+        let [from, to] = [held, wanted].map(|held| held.class.unit());
+        for from_how in [How::EXCLUSIVE, How::SHARED] {
+            for to_how in [How::EXCLUSIVE, How::SHARED_RECURSIVE] {
+                GRAPH.settle(Key::new(from, from_how, to, to_how), &inside);
+            }
+        }
+    }
+    drop(inside);
+    drop(quiet);
     match added {
-        Added::Fine => {
+        Added::Fine | Added::Gated => {
+            if matches!(added, Added::Gated) {
+                tally::add(|tally| &tally.gated);
+            }
             signal::ask(me, &held);
             signal::chains(me, &wanted);
         }
         Added::Full => notice::once(notice::EDGES),
-        Added::Circle(path) => report::make(
-            me,
-            &Finding::Order {
-                held,
-                wanted,
-                path: &path,
-            },
-        ),
+        Added::Circle(path) => {
+            held.class = ClassId::new(from, held.class.number());
+            wanted.class = ClassId::new(to, wanted.class.number());
+            report::make(
+                me,
+                &Finding::Order {
+                    held,
+                    wanted,
+                    path: &path,
+                },
+            );
+        }
     }
 }
+
+const _: () = assert!(GUARDS <= super::thread::DEPTH);

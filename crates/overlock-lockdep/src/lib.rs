@@ -48,6 +48,7 @@ mod gate;
 mod graph;
 #[cfg(feature = "hooks")]
 mod hooks;
+mod locks;
 mod mapped;
 mod notice;
 mod out;
@@ -68,25 +69,23 @@ pub use site::{How, Site};
 pub use tally::{Tally, set_tally};
 
 use class::Origin;
-use gate::Gate;
+use gate::{Gate, Inside};
 use graph::Graph;
-use mapped::Mapped;
 use report::Finding;
+use std::sync::atomic::AtomicU32;
 use thread::Held;
-use trace::Trace;
 
-/// Protects the tables of classes and dependencies.
+/// Protects the tables of classes, locks and dependencies.
 static GATE: Gate = Gate::new();
 
-/// Capacity for dependencies, and for what is known of others.
-const EDGES: usize = if cfg!(miri) { 256 } else { 1 << 16 };
+static GRAPH: Graph = Graph::new();
 
-static GRAPH: Mapped<Graph<{ class::NODES }, EDGES, { 4 * EDGES }>> = Mapped::new();
-
-/// Returns an edge of a path in the graph.
-fn edge(number: u32) -> graph::Edge {
-    // SAFETY: all paths are this graph's: there is no other.
-    unsafe { GRAPH.edge(number) }
+/// Makes room where many locks are gone.
+fn sweep(inside: &Inside<'_>) {
+    if class::wants_sweep() {
+        GRAPH.sweep(&check::Known(inside), inside);
+        class::sweep(inside, signal::forget);
+    }
 }
 
 /// The meaning of two locks of one class that are held together.
@@ -160,42 +159,55 @@ pub fn level(class: ClassId, level: u8) -> ClassId {
 /// all locks in one function. So if `site` is a code address, the callers of that function count
 /// too, as far as a backtrace shows them.
 pub fn lock_init(lock: usize, site: Site) {
-    lock_destroy(lock);
-    let class = match Trace::here(site).init(site) {
-        Some(init) => class::class_of(Origin::Init(init)),
-        None => class_of_site(site),
-    };
-    class::set_class(lock, class);
+    init(lock, None, site);
+}
+
+/// As [`lock_init`], for a lock with a [mark](class_of_marked).
+pub fn lock_init_marked(lock: usize, mark: &AtomicU32, site: Site) {
+    init(lock, Some(mark), site);
+}
+
+fn init(lock: usize, mark: Option<&AtomicU32>, site: Site) {
+    // A lock that is held is made anew, or its memory was reused: in a child of fork, often.
+    drop_held(lock);
+    locks::init(lock, mark, site);
+}
+
+fn drop_held(lock: usize) {
+    if let Some(me) = thread::enter_known() {
+        me.drop_all(lock);
+    }
 }
 
 /// The lock is destroyed; its memory may become another's.
 pub fn lock_destroy(lock: usize) {
-    let class = class::known_class(lock).unwrap_or(ClassId::NONE);
-    class::forget(lock, class);
+    drop_held(lock);
+    locks::forget(lock);
 }
 
 /// Returns the class of the lock at this address: that of [`lock_init`], or one of its own for a
 /// lock with a static initialiser.
 #[inline]
 pub fn class_of_lock(lock: usize) -> ClassId {
-    match class::known_class(lock) {
-        Some(class) => class,
-        None => class_of_new(lock),
-    }
+    locks::class_of(lock)
 }
 
-#[cold]
-fn class_of_new(lock: usize) -> ClassId {
-    let class = class::class_of(Origin::Lock(lock));
-    class::set_class(lock, class);
-    class
+/// As [`class_of_lock`], for a lock that has four unused bytes: its mark, which is 0 at first. The
+/// validator writes it, so it knows a new lock, that was never destroyed, in reused memory.
+#[inline]
+pub fn class_of_marked(lock: usize, mark: &AtomicU32) -> ClassId {
+    locks::class_of_marked(lock, mark)
+}
+
+/// Returns the class of the lock at this address, if it is known.
+pub fn known_class(lock: usize) -> Option<ClassId> {
+    locks::known(lock)
 }
 
 fn held(lock: usize, class: ClassId, how: How, site: Site) -> Held {
     Held {
         lock,
-        member: lock,
-        class,
+        class: class.at(lock),
         how,
         site,
     }
@@ -248,6 +260,7 @@ fn releases(lock: usize) -> bool {
 fn release_others(lock: usize, site: Site) {
     if let Some(me) = thread::enter()
         && let Some((holder, held)) = thread::lose(lock)
+        && locks::is_current(lock, held.class)
     {
         let at = Held {
             site: site.or_caller(),
@@ -300,7 +313,8 @@ pub fn sleeps(but: usize, site: Site) {
     let Some(me) = thread::enter_known() else {
         return;
     };
-    if let Some(held) = me.held().find(|held| held.lock != but) {
+    let is_other = |held: &Held| held.lock != but && locks::is_current(held.lock, held.class);
+    if let Some(held) = me.held().find(is_other) {
         let site = site.or_caller();
         let at = Held { site, ..held };
         report::make(&me, &Finding::Sleep { held, at });
@@ -321,7 +335,8 @@ pub fn thread_exits() {
     let Some(me) = thread::enter_known() else {
         return;
     };
-    if let Some(held) = me.held().next() {
+    let is_current = |held: &Held| locks::is_current(held.lock, held.class);
+    if let Some(held) = me.held().find(is_current) {
         report::make(&me, &Finding::Exit { held });
     }
     thread::give(me);
@@ -329,19 +344,26 @@ pub fn thread_exits() {
 
 /// After fork() in the child: forget the other threads, their locks and waits.
 pub fn fork_child() {
-    GATE.reset();
+    GATE.inherit();
     report::reset();
     thread::only_this_is_left();
+    if gate::is_blind() {
+        notice::once(notice::BLIND);
+    }
 }
 
 /// The calling thread enters the handler of a signal. Pass the result to [`exit_signal`].
+///
+/// `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP`, `SIGSYS` and `SIGABRT` count as ordinary
+/// code: the thread itself has brought them about, where it is.
 pub fn enter_signal(signal: i32) -> u64 {
     let Some(me) = thread::enter() else {
         return 0; // the handler has interrupted this function or another of the validator's: see `thread`
     };
     let before = me.signals().load(Relaxed);
     // The child of a vfork has its parent's record, and need not return from the handler.
-    if me.is_this() {
+    // The signals of a thread's own faults come at a place of its own choice.
+    if me.is_this() && signal::bit(signal) & signal::SYNCHRONOUS == 0 {
         me.signals().store(before | signal::bit(signal), Relaxed);
     }
     before

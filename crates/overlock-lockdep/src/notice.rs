@@ -58,15 +58,17 @@ pub(super) const EDGES: u32 = 3;
 pub(super) const DEPTH: u32 = 4;
 pub(super) const THREADS: u32 = 5;
 const REPORTS: u32 = 6;
+pub(super) const BLIND: u32 = 7;
 
-const TEXTS: [&str; 7] = [
+const TEXTS: [&str; 8] = [
     "too many classes; locks of new ones are not in the order",
-    "too many single locks of classes of which several are held; the order within classes is no longer followed",
+    "too many locks; new ones are not in the order",
     "too many locks; the classes of new ones are not known",
     "too many dependencies; new ones are not checked",
     "too many locks held; the newest ones of this thread are not seen",
     "too many threads; new ones are not seen",
     "too many reports; there are no more",
+    "this process was forked while another thread was at the validator's tables; its locks are not checked",
 ];
 
 static SAID: AtomicU32 = AtomicU32::new(0);

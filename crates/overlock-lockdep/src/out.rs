@@ -1,8 +1,9 @@
-//! Output of reports: to a reader of the FIFO, or to file descriptors; through a buffer on the
-//! stack.
+//! Output of reports: to a reader of the FIFO, or to file descriptors; through a buffer that holds
+//! a whole report, so that the reports of several processes are not mixed.
 
 use std::ffi::CStr;
 use std::fmt::{self, Write};
+use std::mem;
 use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU8};
@@ -11,7 +12,8 @@ use overlock_core::platform::backoff_sleep;
 use rustix::fs::{Mode, OFlags};
 
 use super::symbol;
-use overlock_linux::__private::extras;
+use crate::mapped::{Temporary, Zeroed};
+use overlock_linux::__private::{extras, system_call};
 use overlock_linux::Linux;
 
 pub(super) static TEXT: AtomicI32 = AtomicI32::new(2);
@@ -63,14 +65,23 @@ fn close(fd: i32) {
 /// The longest delay by a reader for a reporting thread, in milliseconds.
 const TIMEOUT: u32 = 1_000;
 
-const BUFFER: usize = 512;
+/// Room for a report: the longest have two times sixteen dependencies with sixteen callers each.
+const BUFFER: usize = 1 << 17;
 
-/// Writes each line by one call, if it is not longer than the buffer.
+/// Without memory for that.
+const SMALL: usize = 512;
+
+// SAFETY: zero bytes are a valid value.
+unsafe impl Zeroed for u8 {}
+
+/// Writes all by one call, if it is not longer than the buffer.
 pub(super) struct Out {
     fd: i32,
     is_readers: bool,
+    is_locked: bool,
     timeout: u32,
-    buffer: [u8; BUFFER],
+    small: [u8; SMALL],
+    large: Option<Temporary<[u8; BUFFER]>>,
     length: usize,
 }
 
@@ -95,8 +106,10 @@ impl Out {
         Out {
             fd,
             is_readers,
+            is_locked: false,
             timeout: TIMEOUT,
-            buffer: [0; BUFFER],
+            small: [0; SMALL],
+            large: Temporary::new(),
             length: 0,
         }
     }
@@ -106,22 +119,51 @@ impl Out {
         symbol::Marks::set(self.is_readers)
     }
 
+    fn buffer(&mut self) -> &mut [u8] {
+        match &mut self.large {
+            Some(large) => &mut large[..],
+            None => &mut self.small,
+        }
+    }
+
+    /// Locks the FIFO until it is closed: a process writes a long report in several pieces.
+    fn lock(&mut self) {
+        let is_first = !mem::replace(&mut self.is_locked, true);
+        if !is_first || !self.is_readers || cfg!(miri) {
+            return;
+        }
+        let try_lock = || {
+            let flags = libc::LOCK_EX | libc::LOCK_NB;
+            // SAFETY: a file of this thread's own.
+            unsafe { system_call!(libc::SYS_flock, self.fd, flags) }
+        };
+        // A process that has stopped keeps it.
+        while self.timeout > 0 && extras::ask(try_lock) == Some(-(libc::EWOULDBLOCK as isize)) {
+            self.timeout -= 1;
+            backoff_sleep::<Linux>(1_000_000);
+        }
+        self.timeout = TIMEOUT;
+    }
+
     fn flush(&mut self) {
+        self.lock();
         // SAFETY: not -1. If it is closed the call fails; whoever set it answers for its being the
         // right one.
         let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
-        let mut left = &self.buffer[..self.length];
+        let (length, is_readers, mut timeout) = (self.length, self.is_readers, self.timeout);
+        let mut left = &self.buffer()[..length];
         while !left.is_empty() {
             match rustix::io::write(fd, left) {
                 Ok(written) => left = left.get(written..).unwrap_or_default(),
                 Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) if self.is_readers && self.timeout > 0 => {
-                    self.timeout -= 1;
+                Err(rustix::io::Errno::AGAIN) if is_readers && timeout > 0 => {
+                    timeout -= 1;
                     backoff_sleep::<Linux>(1_000_000);
                 }
                 Err(_) => break, // nowhere to report it
             }
         }
+        self.timeout = timeout;
         self.length = 0;
     }
 }
@@ -129,14 +171,12 @@ impl Out {
 impl Write for Out {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for byte in text.bytes() {
-            if self.length == BUFFER {
+            if self.length == self.buffer().len() {
                 self.flush();
             }
-            self.buffer[self.length] = byte;
+            let length = self.length;
+            self.buffer()[length] = byte;
             self.length += 1;
-            if byte == b'\n' {
-                self.flush();
-            }
         }
         Ok(())
     }

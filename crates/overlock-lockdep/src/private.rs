@@ -4,7 +4,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{check, notice, signal, thread, wait};
+use super::class::{self, ClassId};
+use super::gate::Quiet;
+use super::{GATE, check, notice, signal, sweep, thread, wait};
 
 pub use super::thread::Held;
 
@@ -46,5 +48,22 @@ pub fn pause(lock: usize) -> Option<Held> {
 pub fn waits(held: &Held) {
     if let Some(me) = thread::enter() {
         wait::begin(&me, held);
+    }
+}
+
+/// Returns the class for one lock of it, which keeps this, and ends by [`ends`].
+pub fn single(class: ClassId) -> ClassId {
+    ClassId::new(class.node(), class::new_number())
+}
+
+/// The lock is gone, with what is known of it alone.
+pub fn ends(class: ClassId) {
+    if !class::may_have_node(class.number()) {
+        return;
+    }
+    let quiet = Quiet::begin();
+    if let Some(inside) = GATE.enter(&quiet) {
+        class::end(class.number(), &inside);
+        sweep(&inside);
     }
 }

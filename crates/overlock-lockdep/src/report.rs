@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::class::ClassId;
-use super::gate::Gate;
+use super::gate::{Gate, Quiet};
 use super::graph::Path;
 use super::out::{JSON, Out};
 use super::site::Site;
@@ -126,10 +126,11 @@ impl Finding<'_> {
 
     /// The identity under which it is reported once.
     fn about(&self) -> (usize, usize) {
-        let family = |held: &Held| usize::from(super::class::family(held.class).index());
+        let subject = |held: &Held| super::class::subject(held.class.node());
+        let family = |held: &Held| super::class::subject(super::class::family(held.class.node()));
         match self {
             Finding::Order { held, wanted, .. } => {
-                let [a, b] = [held, wanted].map(|held| usize::from(held.class.index()));
+                let [a, b] = [held, wanted].map(subject);
                 (a.min(b), a.max(b))
             }
             Finding::Class { wanted, .. }
@@ -150,7 +151,10 @@ impl Finding<'_> {
 const CHAIN: u8 = 8;
 
 fn ends(waits: ClassId, interrupts: ClassId) -> (usize, usize) {
-    (waits.index().into(), interrupts.index().into())
+    (
+        super::class::subject(waits.node()),
+        super::class::subject(interrupts.node()),
+    )
 }
 
 /// Whether a [`Finding::Chain`] between the two has been reported.
@@ -191,8 +195,10 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
         Finding::Sleep { .. } => (&WARNINGS, |tally| &tally.warnings),
         _ => (&REPORTS, |tally| &tally.reports),
     };
+    // A collector that parks this thread may need what the loader and the reader hold meanwhile.
+    let quiet = Quiet::begin();
     let trace = Trace::here(finding.site());
-    let _report = REPORT.enter_within(TIMEOUT);
+    let _report = REPORT.enter_within(TIMEOUT, &quiet);
     // An `Out` does not fail.
     if let Some(mut out) = Out::text() {
         let _marks = out.marks();

@@ -24,17 +24,18 @@
 
 use std::cell::Cell;
 use std::fmt::{self, Write};
-use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
-use super::class::{self, ClassId, NODES};
+use super::check::Known;
+use super::class::{self, ClassId, Nodes};
+use super::gate::{self, Quiet};
 use super::out::Out;
 use super::report::{self, Finding};
 use super::site::How;
 use super::thread::{Held, Thread};
 use super::{GATE, GRAPH};
-use crate::mapped::{Mapped, Zeroed};
+use crate::mapped::Zeroed;
 
 struct Usage {
     /// Reasons for [`acquired`] to check the class: [`ASKED`], [`MATTERS`].
@@ -53,16 +54,40 @@ const ASKED: u8 = 1;
 /// [`Usage::matters`] is not empty.
 const MATTERS: u8 = 2;
 
-/// Whether any class was waited for in a handler: else there is nothing to search for.
-static HANDLERS: AtomicBool = AtomicBool::new(false);
+/// The signals of a thread's own faults, and of `abort`.
+pub(super) const SYNCHRONOUS: u64 = bit(libc::SIGSEGV)
+    | bit(libc::SIGBUS)
+    | bit(libc::SIGFPE)
+    | bit(libc::SIGILL)
+    | bit(libc::SIGTRAP)
+    | bit(libc::SIGSYS)
+    | bit(libc::SIGABRT);
+
+/// The classes that were waited for in handlers, and their number. Beyond the capacity they are
+/// checked for themselves, and not for what they lead to.
+static WAITED: [AtomicU32; 1024] = [const { AtomicU32::new(0) }; 1024];
+static WAITED_COUNT: AtomicU32 = AtomicU32::new(0);
 
 // SAFETY: zero bytes are a valid value of each field.
 unsafe impl Zeroed for Usage {}
 
-static TABLE: Mapped<[Usage; NODES]> = Mapped::new();
+static TABLE: Nodes<Usage> = Nodes::new();
 
-fn usage(class: ClassId) -> &'static Usage {
-    &TABLE[usize::from(class.index())]
+/// `None` without memory.
+fn usage(class: ClassId) -> Option<&'static Usage> {
+    TABLE.make(class.node() as usize)
+}
+
+/// The node is free, and will be another lock's.
+pub(super) fn forget(node: u32) {
+    if let Some(usage) = TABLE.get(node as usize) {
+        usage.flags.store(0, Relaxed);
+        usage.matters.store(0, Relaxed);
+        for index in [0, 1] {
+            usage.inside[index].store(0, Relaxed);
+            usage.outside[index].store(0, Relaxed);
+        }
+    }
 }
 
 impl Usage {
@@ -90,7 +115,7 @@ impl Usage {
     }
 }
 
-pub(super) fn bit(signal: i32) -> u64 {
+pub(super) const fn bit(signal: i32) -> u64 {
     match signal {
         1..=64 => 1 << (signal - 1),
         _ => 0,
@@ -103,21 +128,35 @@ pub(super) fn waits(me: &Thread, wanted: &Held) {
     if wanted.class == ClassId::NONE {
         return;
     }
-    let usage = usage(wanted.class);
+    let Some(usage) = usage(wanted.class) else {
+        return;
+    };
     let index = usize::from(!wanted.how.is_recursive());
     let signals = me.signals().load(Relaxed);
     if usage.inside[index].fetch_or(signals, Relaxed) & signals == signals {
         return; // nothing new
     }
-    HANDLERS.store(true, Relaxed);
+    let node = wanted.class.node();
+    if !waited().any(|waited| waited == node) {
+        let count = WAITED_COUNT.fetch_add(1, Relaxed);
+        if let Some(place) = WAITED.get(count as usize) {
+            place.store(node, Relaxed);
+        }
+    }
     usage.matters_to(signals);
     judge(me, wanted);
     chains_of(me, wanted.class, wanted);
 }
 
+fn waited() -> impl Iterator<Item = u32> {
+    let count = WAITED_COUNT.load(Relaxed) as usize;
+    WAITED.iter().take(count).map(|node| node.load(Relaxed))
+}
+
 #[inline]
 pub(super) fn acquired(me: &Thread, held: &Held) {
-    if usage(held.class).flags.load(Relaxed) != ASKED {
+    let usage = TABLE.get(held.class.node() as usize);
+    if usage.is_none_or(|usage| usage.flags.load(Relaxed) != ASKED) {
         check(me, held);
     }
 }
@@ -125,7 +164,9 @@ pub(super) fn acquired(me: &Thread, held: &Held) {
 #[cold]
 #[inline(never)]
 fn check(me: &Thread, held: &Held) {
-    let usage = usage(held.class);
+    let Some(usage) = usage(held.class) else {
+        return;
+    };
     let seen = usage.outside[usize::from(!held.how.is_shared())].load(Relaxed);
     let asked = usage.flags.load(Relaxed) & ASKED != 0;
     if !(asked && usage.matters.load(Relaxed) & !seen == 0) {
@@ -140,7 +181,9 @@ pub(super) fn ask(me: &Thread, held: &Held) {
     if held.class == ClassId::NONE || me.signals().load(Relaxed) != 0 {
         return; // in a handler: the interrupted code's locks were checked when they were acquired
     }
-    let usage = usage(held.class);
+    let Some(usage) = usage(held.class) else {
+        return;
+    };
     let index = usize::from(!held.how.is_shared());
     let open = !blocked();
     // U3
@@ -155,15 +198,15 @@ pub(super) fn ask(me: &Thread, held: &Held) {
 
 /// Checks all that a handler's wait may lead to; `last` is the part that was missing.
 pub(super) fn chains(me: &Thread, last: &Held) {
-    if HANDLERS.load(Relaxed) {
-        for class in class::all().map(ClassId::from_index) {
-            chains_of(me, class, last);
-        }
+    for node in waited() {
+        chains_of(me, ClassId::new(node, 0), last);
     }
 }
 
 fn chains_of(me: &Thread, class: ClassId, last: &Held) {
-    let start = usage(class);
+    let Some(start) = usage(class) else {
+        return;
+    };
     // A request that waits behind everything is searched first: it finds all that the other would.
     for (index, how) in [(1, How::EXCLUSIVE), (0, How::SHARED_RECURSIVE)] {
         // A class held where the signal can arrive has been reported for that.
@@ -172,25 +215,28 @@ fn chains_of(me: &Thread, class: ClassId, last: &Held) {
             continue;
         }
         let arrive = Cell::new(0);
-        let mut is_end = |end: u16, as_reader| {
-            let usage = &TABLE[usize::from(end)];
+        let mut is_end = |end: u32, as_reader| {
+            let end = class::family(end);
+            let Some(usage) = TABLE.make(end as usize) else {
+                return false;
+            };
             usage.matters_to(signals);
             arrive.set(signals & usage.open(as_reader) & !usage.conflicts());
-            arrive.get() != 0 && !report::is_reported_chain(class, ClassId::from_index(end))
+            arrive.get() != 0 && !report::is_reported_chain(class, ClassId::new(end, 0))
         };
         // Until all are reported; by then all that matter are marked.
         loop {
-            let found = GRAPH.leads(
-                (class.index(), how),
-                &mut is_end,
-                class::is_alive,
-                &GATE.enter(),
-            );
+            let quiet = Quiet::begin();
+            let found = GATE.enter(&quiet).and_then(|inside| {
+                let start = (class.node(), how);
+                GRAPH.leads(start, &mut is_end, &Known(&inside), &inside)
+            });
+            drop(quiet);
             let Some((end, path)) = found else { break };
             let finding = Finding::Chain {
                 last: *last,
                 waits: class,
-                interrupts: ClassId::from_index(end),
+                interrupts: ClassId::new(class::family(end), 0),
                 signals: arrive.get(),
                 path: &path,
             };
@@ -200,7 +246,7 @@ fn chains_of(me: &Thread, class: ClassId, last: &Held) {
 }
 
 fn judge(me: &Thread, used: &Held) {
-    let signals = usage(used.class).conflicts();
+    let signals = usage(used.class).map_or(0, Usage::conflicts);
     if signals != 0 {
         report::make(
             me,
@@ -214,22 +260,10 @@ fn judge(me: &Thread, used: &Held) {
 
 /// Returns the signals that the thread has blocked.
 fn blocked() -> u64 {
-    let mut blocked = 0u64;
-    if cfg!(miri) {
-        return blocked;
+    match cfg!(miri) {
+        true => 0,
+        false => gate::mask(libc::SIG_BLOCK, None),
     }
-    // By a system call: the program may have replaced the C library's function, which takes a set
-    // of another size besides. SAFETY: reads the mask into the 8 bytes that the size says.
-    unsafe {
-        overlock_linux::__private::system_call!(
-            libc::SYS_rt_sigprocmask,
-            libc::SIG_BLOCK,
-            ptr::null::<u64>(),
-            &raw mut blocked,
-            size_of::<u64>(),
-        )
-    };
-    blocked
 }
 
 pub(super) fn list(out: &mut Out, signals: u64) -> fmt::Result {

@@ -16,6 +16,8 @@ pub struct Tally {
     pub reports: AtomicU32,
     /// Warnings: see [`warnings`](super::warnings).
     pub warnings: AtomicU32,
+    /// Dependencies that close cycles, but only under a common lock.
+    pub gated: AtomicU32,
 }
 
 static TALLY: AtomicPtr<Tally> = AtomicPtr::new(ptr::null_mut());

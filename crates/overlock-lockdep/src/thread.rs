@@ -14,7 +14,7 @@
 //!   acquisitions are not seen. It releases them before it returns, so nothing is left over.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
 use rustix::thread::gettid;
 
@@ -37,9 +37,7 @@ pub(super) const THREADS: usize = if cfg!(miri) { 16 } else { 4096 };
 pub struct Held {
     /// Its address.
     pub lock: usize,
-    /// Distinguishes it from the other locks of its class that exist at the time.
-    pub member: usize,
-    /// Its class.
+    /// Its class, and its number if it has one.
     pub class: ClassId,
     /// How it is held.
     pub how: How,
@@ -50,10 +48,9 @@ pub struct Held {
 pub(super) struct Entry {
     /// 0 for a hole.
     lock: AtomicUsize,
-    member: AtomicUsize,
+    class: AtomicU64,
     site: AtomicUsize,
-    /// The class, how it is held (from bit 16), and acquisitions beyond the first (from bit 32), of
-    /// recursive locks.
+    /// How it is held, and acquisitions beyond the first (from bit 32), of recursive locks.
     rest: AtomicU64,
 }
 
@@ -64,15 +61,14 @@ impl Entry {
     }
 
     #[inline]
-    pub(super) fn member(&self) -> usize {
-        self.member.load(Relaxed)
+    fn class(&self) -> ClassId {
+        ClassId::from_bits(self.class.load(Relaxed))
     }
 
     #[inline]
     pub(super) fn class_and_how(&self) -> (ClassId, How) {
-        let rest = self.rest.load(Relaxed);
-        let class = ClassId::from_index(rest as u16);
-        (class, How::from_bits((rest >> 16) as u8))
+        let how = How::from_bits(self.rest.load(Relaxed) as u8);
+        (self.class(), how)
     }
 
     #[inline]
@@ -86,7 +82,6 @@ impl Entry {
         let (class, how) = self.class_and_how();
         Some(Held {
             lock,
-            member: self.member(),
             class,
             how,
             site: Site::from_bits(self.site.load(Relaxed)),
@@ -97,10 +92,13 @@ impl Entry {
 /// One acquisition more, in [`Entry::rest`].
 const AGAIN: u64 = 1 << 32;
 
-/// [`Entry::rest`] of a first acquisition.
-#[inline]
-fn rest(class: ClassId, how: How) -> u64 {
-    u64::from(class.index()) | u64::from(how.to_bits()) << 16
+impl Held {
+    /// Whether the two are one lock: not if one has come to lie where the other lay.
+    #[inline]
+    pub(super) fn is_same(&self, other: &Held) -> bool {
+        let [one, two] = [self, other].map(|held| held.class.number());
+        self.lock == other.lock && (one == two || one == 0 || two == 0)
+    }
 }
 
 /// A thread's wait.
@@ -108,7 +106,7 @@ pub(super) struct Wait {
     /// 0 for nothing. Written last.
     pub(super) lock: AtomicUsize,
     pub(super) site: AtomicUsize,
-    pub(super) class: AtomicU16,
+    pub(super) class: AtomicU64,
     pub(super) how: AtomicU8,
     /// When it began, in nanoseconds.
     pub(super) since: AtomicU64,
@@ -138,7 +136,7 @@ impl Thread {
         wait: Wait {
             lock: AtomicUsize::new(0),
             site: AtomicUsize::new(0),
-            class: AtomicU16::new(0),
+            class: AtomicU64::new(0),
             how: AtomicU8::new(0),
             since: AtomicU64::new(0),
             number: AtomicU32::new(0),
@@ -146,7 +144,7 @@ impl Thread {
         held: [const {
             Entry {
                 lock: AtomicUsize::new(0),
-                member: AtomicUsize::new(0),
+                class: AtomicU64::new(0),
                 site: AtomicUsize::new(0),
                 rest: AtomicU64::new(0),
             }
@@ -202,16 +200,21 @@ impl Thread {
         if depth != 0
             && let Some(index) = self.find(held.lock)
         {
-            self.held[index].rest.fetch_add(AGAIN, Relaxed);
-            return true;
+            let entry = &self.held[index];
+            if entry.get().is_some_and(|before| before.is_same(held)) {
+                entry.rest.fetch_add(AGAIN, Relaxed);
+                return true;
+            }
+            self.drop_all(held.lock);
         }
+        let depth = self.depth();
         let Some(entry) = self.held.get(depth) else {
             self.trim(); // for the next: other threads may have released the entries on top
             return false;
         };
-        entry.member.store(held.member, Relaxed);
+        entry.class.store(held.class.to_bits(), Relaxed);
         entry.site.store(held.site.to_bits(), Relaxed);
-        entry.rest.store(rest(held.class, held.how), Relaxed);
+        entry.rest.store(held.how.to_bits().into(), Relaxed);
         // Release: pairs with `Entry::get` in other threads.
         entry.lock.store(held.lock, Release);
         self.depth.store(depth as u32 + 1, Relaxed);
@@ -254,6 +257,15 @@ impl Thread {
         held
     }
 
+    /// The lock at this address is gone, however often it was acquired.
+    #[cold]
+    pub(super) fn drop_all(&self, lock: usize) {
+        if let Some(index) = self.find(lock) {
+            self.held[index].lock.store(0, Relaxed);
+            self.trim();
+        }
+    }
+
     /// Removes the holes on top.
     #[inline]
     fn trim(&self) {
@@ -283,8 +295,7 @@ impl Thread {
         if let Some(index) = self.find(lock) {
             let entry = &self.held[index];
             let again = entry.rest.load(Relaxed) / AGAIN * AGAIN;
-            let (class, _) = entry.class_and_how();
-            entry.rest.store(rest(class, how) | again, Relaxed);
+            entry.rest.store(u64::from(how.to_bits()) | again, Relaxed);
         }
     }
 

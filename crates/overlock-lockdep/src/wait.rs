@@ -49,8 +49,7 @@ impl Thread {
             lock => Some((
                 Held {
                     lock,
-                    member: lock,
-                    class: ClassId::from_index(self.wait.class.load(Relaxed)),
+                    class: ClassId::from_bits(self.wait.class.load(Relaxed)),
                     how: How::from_bits(self.wait.how.load(Relaxed)),
                     site: Site::from_bits(self.wait.site.load(Relaxed)),
                 },
@@ -62,9 +61,8 @@ impl Thread {
     /// Whether `self` has to act before a thread gets its lock that waits as `wanted` says since
     /// `since`.
     fn blocks(&self, wanted: &Held, since: u64) -> bool {
-        let holds = |held: Held| {
-            held.lock == wanted.lock && !(held.how.is_shared() && wanted.how.is_shared())
-        };
+        let holds =
+            |held: Held| held.is_same(wanted) && !(held.how.is_shared() && wanted.how.is_shared());
         if self.held_by_other().any(holds) {
             return true;
         }
@@ -85,7 +83,7 @@ pub(super) fn begin(me: &Entered, wanted: &Held) {
         return; // a handler's wait within another
     }
     wait.since.store(Linux::now().as_nanos(), Relaxed);
-    wait.class.store(wanted.class.index(), Relaxed);
+    wait.class.store(wanted.class.to_bits(), Relaxed);
     wait.how.store(wanted.how.to_bits(), Relaxed);
     wait.site.store(wanted.site.to_bits(), Relaxed);
     // AcqRel: pairs with `waits_for`.
@@ -216,7 +214,6 @@ mod tests {
         let lock = 0x7000;
         let wanted = Held {
             lock,
-            member: lock,
             class: ClassId::NONE,
             how: How::EXCLUSIVE,
             site: Site::NONE,

@@ -8,6 +8,7 @@
 //! | offset | field | who writes it |
 //! |---|---|
 //! | 0 | `lock`: an `Overlock`, 4 bytes | the lock |
+//! | 4 | the [validator's mark](crate::order::Object); 0 for none | its first user |
 //! | 8 | with statistics, the number of acquisitions, modulo 2^32 | the owner |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
 //! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal one, the lower half of its call site |
@@ -148,12 +149,12 @@ impl Mutex {
         }
         let attempt = || self.attempt(wait, site);
         let result = if matches!(wait, Wait::Not) {
-            order::attempt(self.address(), How::EXCLUSIVE, site, attempt)
+            order::attempt(self.object(), How::EXCLUSIVE, site, attempt)
         } else {
             let limited = matches!(wait, Wait::Until(_));
             let how = order::limited(How::EXCLUSIVE, limited);
             let wait = || self.wait(wait, site);
-            order::acquire(self.address(), how, site, attempt, wait)
+            order::acquire(self.object(), how, site, attempt, wait)
         };
         if result == 0 && knows_its_owner {
             self.owner.store(me(), Relaxed);

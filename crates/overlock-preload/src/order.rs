@@ -5,10 +5,11 @@
 //! counts as a trylock.
 
 use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::AtomicU32;
 
 use libc::EBUSY;
 pub(crate) use overlock::lockdep::How;
-use overlock::lockdep::{self, Site as CodeSite, Tally};
+use overlock::lockdep::{self, ClassId, Site as CodeSite, Tally};
 use overlock_linux::__private::{ExitKey, system_call, variable};
 
 use crate::config;
@@ -75,10 +76,19 @@ fn watch_thread() {
     KEY.set(1, || ());
 }
 
-/// Reports that the lock at address `lock` has been initialised.
-pub(crate) fn initialised(lock: usize, site: Site) {
+/// A lock of the program's.
+#[derive(Clone, Copy)]
+pub(crate) struct Object<'a> {
+    pub(crate) address: usize,
+    /// Bytes of the lock that are 0 in a new one, and the validator's: see
+    /// [`lockdep::class_of_marked`].
+    pub(crate) mark: &'a AtomicU32,
+}
+
+/// Reports that the lock has been initialised.
+pub(crate) fn initialised(lock: Object<'_>, site: Site) {
     if config::get().lockdep {
-        lockdep::lock_init(lock, CodeSite::code(site));
+        lockdep::lock_init_marked(lock.address, lock.mark, CodeSite::code(site));
     }
 }
 
@@ -94,10 +104,10 @@ pub(crate) fn limited(how: How, is_limited: bool) -> How {
     if is_limited { how.trying() } else { how }
 }
 
-/// Acquires the lock at address `lock`. With validator or statistics, `wait` is called if `attempt`
+/// Acquires the lock. With validator or statistics, `wait` is called if `attempt`
 /// returns `EBUSY`, and else alone. Both return 0 or an errno, and so does this function.
 pub(crate) fn acquire(
-    lock: usize,
+    object: Object<'_>,
     how: How,
     site: Site,
     attempt: impl FnOnce() -> c_int,
@@ -110,8 +120,8 @@ pub(crate) fn acquire(
             false => wait(),
         };
     }
-    let class = lockdep::class_of_lock(lock);
-    let site = CodeSite::code(site);
+    let class = lockdep::class_of_marked(object.address, object.mark);
+    let (lock, site) = (object.address, CodeSite::code(site));
     lockdep::acquire(lock, class, how, site);
     let result = or_wait(attempt(), || {
         lockdep::begin_wait(lock, class, how, site);
@@ -129,12 +139,17 @@ fn or_wait(attempt: c_int, wait: impl FnOnce() -> c_int) -> c_int {
     if attempt == EBUSY { wait() } else { attempt }
 }
 
-/// Tries to acquire the lock at address `lock`. Returns 0 or an errno.
-pub(crate) fn attempt(lock: usize, how: How, site: Site, attempt: impl FnOnce() -> c_int) -> c_int {
+/// Tries to acquire the lock. Returns 0 or an errno.
+pub(crate) fn attempt(
+    lock: Object<'_>,
+    how: How,
+    site: Site,
+    attempt: impl FnOnce() -> c_int,
+) -> c_int {
     let result = attempt();
     if result == 0 && config::get().lockdep {
-        let class = lockdep::class_of_lock(lock);
-        lockdep::acquired(lock, class, how.trying(), CodeSite::code(site));
+        let class = lockdep::class_of_marked(lock.address, lock.mark);
+        lockdep::acquired(lock.address, class, how.trying(), CodeSite::code(site));
     }
     result
 }
@@ -156,7 +171,8 @@ pub(crate) fn release_shared(lock: usize) {
 /// Reports that the calling thread releases a lock that is free.
 pub(crate) fn release_free(lock: usize) {
     if config::get().lockdep {
-        lockdep::release_free(lock, lockdep::class_of_lock(lock), CodeSite::NONE);
+        let class = lockdep::known_class(lock).unwrap_or(ClassId::NONE);
+        lockdep::release_free(lock, class, CodeSite::NONE);
     }
 }
 

@@ -7,6 +7,7 @@
 //! | offset | field | who writes it |
 //! |---|---|
 //! | 0 | `lock`: `overlock_rw`, 8 bytes of 20 | the lock |
+//! | 16 | the [validator's mark](crate::order::Object); 0 for none | its first user |
 //! | 20 | `generation`: see [`crate::fork`] | its first user in a generation |
 //! | 24 | `observed`: the number of the flight (`stat::flight`) of the writer's acquisition; 0 for none | the writer |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
@@ -49,7 +50,7 @@ use overlock_core::raw::{RawForkRwLock, RawRwLock};
 use overlock_core::rw::OverlockRw;
 use overlock_core::rw::overlock_rw::Passing;
 
-use crate::order::{self, How};
+use crate::order::{self, How, Object};
 use crate::site::Site;
 use crate::thread::{self, me};
 use crate::{config, fork};
@@ -163,6 +164,15 @@ impl RwLock {
         }
     }
 
+    /// The lock as the validator knows it.
+    fn object(&self) -> Object<'_> {
+        const { assert!(size_of::<Recommended>() <= size_of::<[AtomicU32; 4]>()) };
+        Object {
+            address: self.address(),
+            mark: &self.lock[4],
+        }
+    }
+
     fn address(&self) -> usize {
         core::ptr::from_ref(self).addr()
     }
@@ -212,13 +222,13 @@ impl RwLock {
             false => self.take_share(self.passing(), until),
         };
         let how = order::limited(self.how_read(), until.is_some());
-        self.has_read(order::acquire(self.address(), how, site, attempt, wait))
+        self.has_read(order::acquire(self.object(), how, site, attempt, wait))
     }
 
     fn try_read(&self, site: Site) -> c_int {
         let attempt = || self.attempt_to_read(self.passing(), site);
         self.has_read(order::attempt(
-            self.address(),
+            self.object(),
             self.how_read(),
             site,
             attempt,
@@ -251,17 +261,12 @@ impl RwLock {
         };
         let attempt = || self.attempt_to_write(site);
         let how = order::limited(How::EXCLUSIVE, until.is_some());
-        self.has_written(order::acquire(self.address(), how, site, attempt, wait))
+        self.has_written(order::acquire(self.object(), how, site, attempt, wait))
     }
 
     fn try_write(&self, site: Site) -> c_int {
         let attempt = || self.attempt_to_write(site);
-        self.has_written(order::attempt(
-            self.address(),
-            How::EXCLUSIVE,
-            site,
-            attempt,
-        ))
+        self.has_written(order::attempt(self.object(), How::EXCLUSIVE, site, attempt))
     }
 
     /// Records the calling thread as the writer, if an acquisition has returned 0.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
@@ -25,6 +25,9 @@ pub struct Reports {
 const FIFO: &str = "reports";
 const TALLY: &str = "tally";
 
+/// More than a FIFO holds.
+const MOST_AT_ONCE: usize = 1 << 17;
+
 /// The end mark, which no program writes. It may follow an unterminated line.
 const END: &[u8] = b"\0\n";
 
@@ -35,12 +38,12 @@ impl Reports {
             let dir = tempfile::Builder::new()
                 .prefix("overlock-lockdep.")
                 .tempdir()?;
-            fs::write(dir.path().join(TALLY), [0; 16])?;
+            fs::write(dir.path().join(TALLY), [0; 20])?;
             let path = dir.path().join(FIFO);
             mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
             // Both ways: it does not end when a writer does.
             let fifo = OpenOptions::new().read(true).write(true).open(&path)?;
-            let source = BufReader::new(fifo.try_clone()?);
+            let source = fifo.try_clone()?;
             Ok(Self {
                 fifo,
                 reader: without_signals(|| thread::spawn(move || show(source)))?,
@@ -79,6 +82,8 @@ pub struct Tally {
     /// Possible deadlocks and other mistakes.
     pub reports: u32,
     warnings: u32,
+    /// Cycles with a gate lock.
+    gated: u32,
 }
 
 impl Tally {
@@ -93,6 +98,7 @@ impl Tally {
             classes: number(1),
             reports: number(2),
             warnings: number(3),
+            gated: number(4),
         }
     }
 }
@@ -111,6 +117,10 @@ impl fmt::Display for Tally {
         if self.warnings > 0 {
             let warnings = counted(self.warnings, "warning", "warnings");
             write!(f, ", {warnings}")?;
+        }
+        if self.gated > 0 {
+            let cycles = counted(self.gated, "cycle", "cycles");
+            write!(f, "; {cycles} harmless, under a common lock")?;
         }
         if self.locks == 0 {
             f.write_str(
@@ -131,21 +141,28 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
     Ok(started)
 }
 
-fn show(mut source: impl BufRead) {
+/// Prints what has come by now at once: a report is not mixed with the program's own output.
+fn show(source: impl Read) {
+    let mut source = BufReader::with_capacity(MOST_AT_ONCE, source);
     let mut symbols = Symbols::new();
-    let mut line = Vec::new();
+    let (mut line, mut shown) = (Vec::new(), String::new());
     while source
         .read_until(b'\n', &mut line)
         .is_ok_and(|length| length > 0)
     {
         let last = line.strip_suffix(END);
         let text = String::from_utf8_lossy(last.unwrap_or(&line));
-        stat::say(&named(&text, |path, at| symbols.at(path, at)));
+        shown += &named(&text, |path, at| symbols.at(path, at));
         if last.is_some() {
-            return;
+            break;
         }
         line.clear();
+        if source.buffer().is_empty() {
+            stat::say(&shown);
+            shown.clear();
+        }
     }
+    stat::say(&shown);
 }
 
 /// A line with what `name` knows of the addresses that are marked in it:

@@ -3,7 +3,6 @@
 use std::fmt::{self, Write};
 
 use super::super::class::ClassId;
-use super::super::edge;
 use super::super::graph::Path;
 use super::super::out::{Escaped, Out};
 use super::super::thread::{Held, Thread};
@@ -113,9 +112,9 @@ fn object(out: &mut Out, held: &Held) -> fmt::Result {
 /// The dependencies of a path, from its beginning.
 fn chain(out: &mut Out, path: &Path) -> fmt::Result {
     out.write_str(",\"chain\":[")?;
-    for (index, edge) in path.edges().iter().map(|number| edge(*number)).enumerate() {
+    for (index, edge) in path.edges().iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
-        let [from, to] = [edge.from, edge.to].map(|class| Escaped(ClassId::from_index(class)));
+        let [from, to] = [edge.from, edge.to].map(|node| Escaped(ClassId::new(node, 0)));
         let [held_at, taken_at] = edge.sites.map(Escaped);
         write!(out, "{comma}{{\"from\":\"{from}\",\"to\":\"{to}\"")?;
         write!(
@@ -125,7 +124,13 @@ fn chain(out: &mut Out, path: &Path) -> fmt::Result {
         )?;
         write!(
             out,
-            ",\"held_at\":\"{held_at}\",\"taken_at\":\"{taken_at}\"}}"
+            ",\"held_at\":\"{held_at}\",\"taken_at\":\"{taken_at}\""
+        )?;
+        let [held, taken] = edge.locks;
+        write!(
+            out,
+            ",\"thread\":{},\"held\":\"{held:#x}\",\"taken\":\"{taken:#x}\"}}",
+            edge.thread
         )?;
     }
     out.write_char(']')

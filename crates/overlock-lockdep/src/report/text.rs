@@ -5,10 +5,10 @@ use std::fmt::{self, Display, Write};
 use super::super::class::ClassId;
 use super::super::graph::{Edge, Path};
 use super::super::out::{Out, width};
+use super::super::signal;
 use super::super::thread::{Held, Thread};
 use super::super::trace::Trace;
 use super::super::wait::{Blocked, Circle};
-use super::super::{edge, signal};
 use super::{Finding, Task};
 
 const THICK: &str = "======================================================================";
@@ -33,6 +33,14 @@ pub(super) fn write(
             writeln!(out, "\nwhile it holds:\n{}", Line(held))?;
             writeln!(out, "\nbut the latter was taken after the former before.")?;
             chain(out, held, wanted, path)?;
+            if path.edges().iter().all(|edge| edge.thread == me.id()) {
+                writeln!(
+                    out,
+                    "\nAll of these dependencies are by one thread, {task}:"
+                )?;
+                writeln!(out, "harmless, unless another thread takes the locks too.")?;
+            }
+            others(out, held, wanted, path)?;
         }
         Finding::Class { held, wanted } => {
             writeln!(out, "{task} is trying to acquire:\n{}", Line(wanted))?;
@@ -197,16 +205,33 @@ fn chain(out: &mut Out, held: &Held, wanted: &Held, path: &Path) -> fmt::Result 
     )
 }
 
+/// Says where a class of the cycle stands for two locks. `held` and `wanted` make its last
+/// dependency.
+fn others(out: &mut Out, held: &Held, wanted: &Held, path: &Path) -> fmt::Result {
+    let edges = path.edges();
+    if edges.len() < path.length() {
+        return Ok(());
+    }
+    let taken = edges.iter().map(|edge| edge.locks[1]);
+    let taken = [wanted.lock].into_iter().chain(taken);
+    let held_then = edges.iter().map(|edge| edge.locks[0]).chain([held.lock]);
+    let classes = edges.iter().map(|edge| ends(edge)[0]).chain([held.class]);
+    for ((taken, held), class) in taken.zip(held_then).zip(classes) {
+        if taken != held {
+            writeln!(
+                out,
+                "\nOf ({class}) there were two locks, {taken:#x} and {held:#x}:\n\
+                 harmless, if no lock of it is ever in both places."
+            )?;
+        }
+    }
+    Ok(())
+}
+
 /// The dependencies of a path, the newest first.
 fn edges(out: &mut Out, path: &Path) -> fmt::Result {
-    for (number, edge) in path
-        .edges()
-        .iter()
-        .map(|number| edge(*number))
-        .enumerate()
-        .rev()
-    {
-        let [from, to] = ends(&edge);
+    for (number, edge) in path.edges().iter().enumerate().rev() {
+        let [from, to] = ends(edge);
         writeln!(
             out,
             "\n-> #{number} ({to}){{{}}}: taken while ({from}){{{}}} was held",
@@ -216,6 +241,12 @@ fn edges(out: &mut Out, path: &Path) -> fmt::Result {
             out,
             "     held since {}\n     taken at   {}",
             edge.sites[0], edge.sites[1]
+        )?;
+        let Edge { thread, locks, .. } = edge;
+        writeln!(
+            out,
+            "     by thread {thread}, of locks {:#x} and {:#x}",
+            locks[0], locks[1]
         )?;
         for caller in edge.trace.callers() {
             writeln!(out, "       {caller}")?;
@@ -233,8 +264,8 @@ fn edges(out: &mut Out, path: &Path) -> fmt::Result {
 
 /// The class behind which the last one of a path is taken, if all of it is shown.
 fn middle(path: &Path) -> Option<ClassId> {
-    let last = path.edges().last().map(|number| edge(*number))?;
-    (path.length() == path.edges().len()).then(|| ends(&last)[0])
+    let last = path.edges().last()?;
+    (path.length() == path.edges().len()).then(|| ends(last)[0])
 }
 
 /// Heads the columns, with the path from `first` to `middle`.
@@ -244,14 +275,14 @@ fn between(out: &mut Out, first: ClassId, middle: ClassId, path: &Path) -> fmt::
         return Ok(());
     }
     write!(out, "\n chain exists of:\n   {first}")?;
-    for number in path.edges() {
-        write!(out, " --> {}", ends(&edge(*number))[1])?;
+    for edge in path.edges() {
+        write!(out, " --> {}", ends(edge)[1])?;
     }
     writeln!(out)
 }
 
 fn ends(edge: &Edge) -> [ClassId; 2] {
-    [edge.from, edge.to].map(ClassId::from_index)
+    [edge.from, edge.to].map(|node| ClassId::new(node, 0))
 }
 
 fn scenario(out: &mut Out, steps: &[(usize, &str, &dyn Display)]) -> fmt::Result {

@@ -7,6 +7,7 @@ use std::{mem, ptr};
 
 use rustix::thread::gettid;
 
+use super::super::gate::is_blind;
 use super::{Held, THREADS, Thread};
 use crate::mapped::{Mapped, Zeroed};
 
@@ -108,6 +109,10 @@ impl Thread {
 #[cold]
 #[inline(never)]
 fn take() -> &'static Thread {
+    if is_blind() {
+        MINE.set(Some(&WITHOUT));
+        return &WITHOUT;
+    }
     let id = gettid().as_raw_nonzero().get() as u32;
     let found = TABLE.iter().position(|thread| {
         // Acquire: pairs with `give`, whose thread emptied the record.
@@ -172,6 +177,9 @@ pub(in super::super) fn give(thread: Entered) {
 /// After fork() in the child: the calling thread has another id, and is the only one.
 pub(in super::super) fn only_this_is_left() {
     let mine = MINE.get();
+    if is_blind() {
+        MINE.set(Some(&WITHOUT));
+    }
     for thread in all() {
         if mine.is_some_and(|mine| ptr::eq(mine, thread)) {
             let id = gettid().as_raw_nonzero().get() as u32;

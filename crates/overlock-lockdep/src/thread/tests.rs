@@ -3,7 +3,7 @@ use super::*;
 fn held(lock: usize) -> Held {
     Held {
         lock,
-        member: lock,
+
         class: ClassId::NONE,
         how: How::EXCLUSIVE,
         site: Site::NONE,

@@ -16,6 +16,10 @@ fn steady(text: &str) -> String {
             Some(task) if !task.contains(".rs") => line.replace(task, "THREAD"),
             _ => line.to_string(),
         };
+        let line = match line.split_once("by thread ").zip(line.split_once(", of")) {
+            Some(((before, _), (_, after))) => format!("{before}by THREAD, of{after}"),
+            None => line,
+        };
         steady.push_str(&line);
         steady.push('\n');
     }

@@ -36,7 +36,8 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
             // SAFETY: the caller's promise: memory for a mutex that nobody uses.
             unsafe { mutex.write(Mutex::new(kind)) };
             stat::initialised(mutex.addr(), site);
-            order::initialised(mutex.addr(), site);
+            // SAFETY: as above, written by now.
+            order::initialised(unsafe { &*mutex }.object(), site);
             0
         }
         // SAFETY: the caller's promise.

@@ -10,6 +10,7 @@ use overlock_core::raw::{Create, CreateError, RawLock};
 use overlock_core::{Platform, sleep};
 
 use super::Mutex;
+use crate::order::Object;
 use crate::site::Site;
 
 /// The recommended mutex.
@@ -27,6 +28,17 @@ impl Mutex {
         // SAFETY: the lock's size and alignment fit, all zero bytes are an unlocked one, and all
         // accesses are through the same type.
         unsafe { &*core::ptr::from_ref(&self.lock).cast() }
+    }
+
+    /// The lock as the validator knows it.
+    pub(super) fn object(&self) -> Object<'_> {
+        let lock: *const AtomicU32 = core::ptr::from_ref(&self.lock[0]).cast();
+        const { assert!(size_of::<Main>() <= size_of::<AtomicU32>()) };
+        Object {
+            address: core::ptr::from_ref(self).addr(),
+            // SAFETY: four bytes of the mutex's own, between the lock and the next field.
+            mark: unsafe { &*lock.wrapping_add(1) },
+        }
     }
 
     /// The number of acquisitions, modulo 2^32, if that is counted. It is in bytes that the lock

@@ -44,7 +44,8 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
     }
     // SAFETY: the caller's promise: memory for a lock that nobody uses.
     unsafe { lock.write(RwLock::new(kind)) };
-    order::initialised(lock.addr(), site);
+    // SAFETY: as above, written by now.
+    order::initialised(unsafe { &*lock }.object(), site);
     stat::initialised(lock.addr(), site);
     0
 }

@@ -34,12 +34,19 @@ enum Origin {
 /// moved.
 pub(crate) struct Key {
     origin: Origin,
-    /// The class in the low 16 bits, above them the lock's number; 0 until the first acquisition.
+    /// The class and the lock's number; 0 until the first acquisition.
     id: AtomicU64,
 }
 
-/// Number of locks that have been acquired, plus one.
-static LOCKS: AtomicU64 = AtomicU64::new(1);
+impl Drop for Key {
+    #[inline]
+    fn drop(&mut self) {
+        match *self.id.get_mut() {
+            0 => {}
+            id => lockdep_types::ends(ClassId::from_bits(id)),
+        }
+    }
+}
 
 impl Key {
     #[track_caller]
@@ -58,12 +65,12 @@ impl Key {
     }
 
     #[inline]
-    fn id(&self) -> u64 {
+    fn id(&self) -> ClassId {
         // Relaxed: the classes' table has its own orderings.
-        match self.id.load(Relaxed) {
+        ClassId::from_bits(match self.id.load(Relaxed) {
             0 => self.find(),
             id => id,
-        }
+        })
     }
 
     #[cold]
@@ -73,7 +80,7 @@ impl Key {
             Origin::Line(line) => lockdep::class_of_site(Site::location(line)),
             Origin::Name(name) => lockdep::class_named(name),
         };
-        let id = LOCKS.fetch_add(1, Relaxed) << 16 | u64::from(class.to_bits());
+        let id = lockdep_types::single(class).to_bits();
         match self.id.compare_exchange(0, id, Relaxed, Relaxed) {
             Ok(_) => id,
             Err(first) => first,
@@ -83,11 +90,9 @@ impl Key {
     #[track_caller]
     #[inline]
     fn held<R>(&self, raw: &R, how: lockdep::How) -> Held {
-        let id = self.id();
         Held {
             lock: ptr::from_ref(raw).addr(),
-            member: (id >> 16) as usize,
-            class: ClassId::from_bits(id as u32 & 0xffff),
+            class: self.id(),
             how,
             site: Site::here(),
         }

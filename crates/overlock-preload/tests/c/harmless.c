@@ -1,0 +1,234 @@
+// Sound programs whose locks look as if they had two orders, and beside each an unsound one that
+// differs little. The argument names the scene.
+
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef pthread_mutex_t Lock;
+
+static Lock g = PTHREAD_MUTEX_INITIALIZER, h = PTHREAD_MUTEX_INITIALIZER;
+static Lock a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static Lock c = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+
+// Takes the locks up to a null, and releases them.
+static void take(Lock *const *locks) {
+    int count = 0;
+    while (locks[count])
+        pthread_mutex_lock(locks[count++]);
+    while (count-- > 0)
+        pthread_mutex_unlock(locks[count]);
+}
+
+#define TAKE(...) take((Lock *const[]){__VA_ARGS__, NULL})
+
+static void *takes(void *locks) {
+    take(locks);
+    return NULL;
+}
+
+// The same on another thread, to its end.
+#define ELSEWHERE(...)                                                                             \
+    do {                                                                                           \
+        pthread_t thread;                                                                          \
+        pthread_create(&thread, NULL, takes, (Lock *[]){__VA_ARGS__, NULL});                       \
+        pthread_join(thread, NULL);                                                                \
+    } while (0)
+
+static void gate(void) {
+    TAKE(&g, &a, &b);
+    ELSEWHERE(&g, &b, &a);
+}
+
+static void gate_of_three(void) {
+    TAKE(&g, &a, &b);
+    TAKE(&b, &c);
+    ELSEWHERE(&g, &c, &a);
+}
+
+static void a_gate_each(void) {
+    TAKE(&g, &a, &b);
+    TAKE(&h, &a, &b);
+    ELSEWHERE(&g, &h, &b, &a);
+}
+
+static void gate_gone(void) {
+    Lock gates[2];
+    pthread_mutex_init(&gates[0], NULL);
+    TAKE(&gates[0], &a, &b);
+    pthread_mutex_destroy(&gates[0]);
+    pthread_mutex_init(&gates[1], NULL);
+    ELSEWHERE(&gates[1], &b, &a);
+    pthread_mutex_destroy(&gates[1]);
+}
+
+static void two_gates(void) {
+    TAKE(&g, &a, &b);
+    ELSEWHERE(&h, &b, &a);
+}
+
+static void gate_once(void) {
+    gate();
+    ELSEWHERE(&b, &a);
+}
+
+static void *reads_and_takes(void *unused) {
+    pthread_rwlock_rdlock(&shared);
+    TAKE(&b, &a);
+    pthread_rwlock_unlock(&shared);
+    return unused;
+}
+
+// A gate that readers share keeps nobody out.
+static void gate_shared(void) {
+    pthread_rwlock_rdlock(&shared);
+    TAKE(&a, &b);
+    pthread_rwlock_unlock(&shared);
+    pthread_t thread;
+    pthread_create(&thread, NULL, reads_and_takes, NULL);
+    pthread_join(thread, NULL);
+}
+
+static int handled;
+
+static void lock_in_handler(int signal) {
+    (void)signal;
+    TAKE(&a);
+    handled++;
+}
+
+static void with_handler(int signal) {
+    sigaction(signal, &(struct sigaction){.sa_handler = lock_in_handler}, NULL);
+    TAKE(&a);
+    raise(signal);
+    TAKE(&a);
+}
+
+// By the thread's own fault.
+static void trap(void) {
+    sigaction(SIGSEGV, &(struct sigaction){.sa_handler = lock_in_handler}, NULL);
+    with_handler(SIGTRAP);
+    with_handler(SIGFPE);
+}
+
+static void interrupt(void) {
+    with_handler(SIGUSR1);
+}
+
+static void *sleeper(void *unused) {
+    usleep(1000);
+    return unused;
+}
+
+static Lock arena[3];
+
+static void prepare(void) {
+    for (int i = 0; i < 3; i++)
+        pthread_mutex_lock(&arena[i]);
+}
+
+static void parent(void) {
+    for (int i = 3; i-- > 0;)
+        pthread_mutex_unlock(&arena[i]);
+}
+
+static void child(void) {
+    for (int i = 3; i-- > 0;)
+        pthread_mutex_init(&arena[i], NULL);
+}
+
+// As allocators do: in the child the locks are not released but made anew.
+static void reinit(void) {
+    for (int i = 0; i < 3; i++)
+        pthread_mutex_init(&arena[i], NULL);
+    pthread_atfork(prepare, parent, child);
+    if (fork() == 0) {
+        TAKE(&a, &arena[1]);
+        pthread_t thread;
+        pthread_create(&thread, NULL, sleeper, NULL);
+        pthread_join(thread, NULL);
+        _exit(0);
+    }
+    wait(NULL);
+}
+
+static Lock pads[4], element;
+
+static void make(Lock *lock) {
+    pthread_mutex_init(lock, NULL);
+}
+
+static void make_pipeline(void) {
+    for (int i = 0; i < 4; i++)
+        make(&pads[i]);
+    pthread_mutex_init(&element, NULL);
+}
+
+static void pipeline(void) {
+    make_pipeline();
+    TAKE(&pads[0], &element);
+    ELSEWHERE(&pads[0], &element, &pads[1]);
+}
+
+static void pipeline_seen_before(void) {
+    make_pipeline();
+    TAKE(&pads[2], &pads[3]);
+    pipeline();
+}
+
+static void pipeline_seen_between(void) {
+    make_pipeline();
+    TAKE(&pads[0], &element);
+    TAKE(&pads[2], &pads[3]);
+    ELSEWHERE(&pads[0], &element, &pads[1]);
+}
+
+static void pipeline_back(void) {
+    pipeline();
+    ELSEWHERE(&pads[1], &element);
+}
+
+// Nothing says that these two have an order.
+static void two_of_a_class(void) {
+    make_pipeline();
+    TAKE(&pads[0], &element);
+    ELSEWHERE(&element, &pads[1]);
+}
+
+static void plain(void) {
+    TAKE(&a, &b);
+    ELSEWHERE(&b, &a);
+}
+
+static void alone(void) {
+    TAKE(&a, &b);
+    TAKE(&b, &a);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} SCENES[] = {
+#define SCENE(name) {#name, name}
+    SCENE(gate),           SCENE(gate_of_three),        SCENE(a_gate_each),
+    SCENE(gate_gone),      SCENE(two_gates),            SCENE(gate_once),
+    SCENE(gate_shared),    SCENE(trap),                 SCENE(interrupt),
+    SCENE(reinit),         SCENE(pipeline),             SCENE(pipeline_seen_before),
+    SCENE(pipeline_back),  SCENE(pipeline_seen_between), SCENE(two_of_a_class),
+    SCENE(plain),          SCENE(alone),
+};
+
+int main(int count, char **names) {
+    for (size_t i = 0; count > 1 && i < sizeof SCENES / sizeof *SCENES; i++)
+        if (!strcmp(names[1], SCENES[i].name)) {
+            SCENES[i].run();
+            puts("done");
+            return 0;
+        }
+    return 1;
+}

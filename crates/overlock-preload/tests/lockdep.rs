@@ -1,0 +1,113 @@
+//! The validator in programs that are sound but look as if they were not, and in ones that are not.
+#![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{compile_as, library, run, text};
+
+const ORDER: &str = "possible circular locking dependency detected";
+const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
+
+/// Runs a scene of the program on glibc's locks and, validated, on ours. Returns the reports.
+fn said(program: &Path, scene: &str) -> String {
+    let library = library();
+    let validated = [
+        ("LD_PRELOAD", library.to_str().unwrap()),
+        ("OVERLOCK_LOCKDEP", "1"),
+    ];
+    let mut said = String::new();
+    for environment in [&[][..], &validated] {
+        let output = run(program, &[Path::new(scene)], environment);
+        said = text(&output.stderr);
+        assert!(output.status.success(), "{scene}: {said}");
+        assert_eq!(text(&output.stdout), "done\n", "{scene}: {said}");
+    }
+    said
+}
+
+fn titles(said: &str) -> Vec<&str> {
+    let lines = said.lines();
+    lines
+        .filter_map(|line| line.strip_prefix("lockdep: "))
+        .collect()
+}
+
+fn program(source: &str, test: &str) -> PathBuf {
+    compile_as(source, &format!("lockdep-{test}"), &[])
+}
+
+/// Fails where a lock that nobody initialised is known by its address alone.
+#[test]
+fn new_locks_in_old_memory_are_new_locks() {
+    let program = program("reused.cpp", "reused");
+    for scene in [
+        "heap", "stack", "stacks", "mapped", "copied", "held", "kinds", "many",
+    ] {
+        let said = said(&program, scene);
+        assert_eq!(said, "", "{scene}");
+    }
+}
+
+/// Fails where classes run out, and where those of locks that are gone are not used again.
+#[test]
+fn a_mistake_behind_many_locks_is_found() {
+    let said = said(&program("reused.cpp", "inverted"), "inverted");
+    assert_eq!(titles(&said), [ORDER], "{said}");
+}
+
+#[test]
+fn what_cannot_deadlock_is_not_reported() {
+    let program = program("harmless.c", "harmless");
+    for scene in [
+        "gate",
+        "gate_of_three",
+        "a_gate_each",
+        "gate_gone",
+        "trap",
+        "reinit",
+        "pipeline",
+        "pipeline_seen_before",
+        "pipeline_seen_between",
+    ] {
+        assert_eq!(said(&program, scene), "", "{scene}");
+    }
+}
+
+#[test]
+fn what_can_is() {
+    let program = program("harmless.c", "harmful");
+    for scene in [
+        "two_gates",
+        "gate_once",
+        "gate_shared",
+        "pipeline_back",
+        "plain",
+    ] {
+        let said = said(&program, scene);
+        assert_eq!(titles(&said), [ORDER], "{scene}: {said}");
+        assert!(!said.contains("harmless,"), "{scene}: {said}");
+    }
+    let interrupted = said(&program, "interrupt");
+    assert_eq!(titles(&interrupted), [SIGNAL], "{interrupted}");
+}
+
+/// Each dependency has its thread and its locks, so a reader sees why it may be harmless.
+#[test]
+fn a_report_says_when_it_may_be_harmless() {
+    let program = program("harmless.c", "said");
+    let alone = said(&program, "alone");
+    assert_eq!(titles(&alone), [ORDER], "{alone}");
+    assert!(alone.contains("All of these dependencies are by one thread"));
+    assert!(alone.contains("     by thread "), "{alone}");
+    let two = said(&program, "two_of_a_class");
+    assert_eq!(titles(&two), [ORDER], "{two}");
+    assert!(two.contains("there were two locks, 0x"), "{two}");
+}
+
+/// Fails where a signal can park a thread that holds the validator's own lock.
+#[test]
+fn a_thread_that_a_signal_has_parked_holds_nothing_of_ours() {
+    assert_eq!(said(&program("parked.c", "parked"), ""), "");
+}
