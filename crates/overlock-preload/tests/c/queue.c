@@ -1,52 +1,67 @@
-/* A bounded queue. */
-#include "check.h"
+/* Threads pass numbers through a bounded queue: a mutex, two conditions. Prints what got through,
+ * and how often two threads were inside at once. */
+#include <pthread.h>
+#include <stdio.h>
 
-enum { ITEMS = 10000, THREADS = 4, ROOM = 8 };
+#define EACH 500
+#define ROOM 8
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t not_full = PTHREAD_COND_INITIALIZER;
-static int items, in, out;
+static pthread_cond_t filled = PTHREAD_COND_INITIALIZER, emptied = PTHREAD_COND_INITIALIZER;
+static int count, inside;
+static long in, out, intruders;
 
-static void *produce(void *with)
+static void enter(void)
 {
-    for (int i = 0; i < ITEMS; i++) {
-        OK(pthread_mutex_lock(&mutex));
-        while (items == ROOM) {
-            OK(pthread_cond_wait(&not_full, &mutex));
-        }
-        items++;
-        in++;
-        OK(pthread_cond_signal(&not_empty));
-        OK(pthread_mutex_unlock(&mutex));
-    }
-    return with;
+    if (inside++)
+        intruders++;
 }
 
-static void *consume(void *with)
+static void *put(void *nothing)
 {
-    for (int i = 0; i < ITEMS; i++) {
-        OK(pthread_mutex_lock(&mutex));
-        while (items == 0) {
-            OK(pthread_cond_wait(&not_empty, &mutex));
+    for (int i = 0; i < EACH; i++) {
+        pthread_mutex_lock(&mutex);
+        enter();
+        while (count == ROOM) {
+            inside--;
+            pthread_cond_wait(&emptied, &mutex);
+            enter();
         }
-        items--;
-        out++;
-        OK(pthread_cond_signal(&not_full));
-        OK(pthread_mutex_unlock(&mutex));
+        count++;
+        in++;
+        inside--;
+        pthread_cond_signal(&filled);
+        pthread_mutex_unlock(&mutex);
     }
-    return with;
+    return nothing;
+}
+
+static void *take(void *nothing)
+{
+    for (int i = 0; i < EACH; i++) {
+        pthread_mutex_lock(&mutex);
+        enter();
+        while (count == 0) {
+            inside--;
+            pthread_cond_wait(&filled, &mutex);
+            enter();
+        }
+        count--;
+        out++;
+        inside--;
+        pthread_cond_signal(&emptied);
+        pthread_mutex_unlock(&mutex);
+    }
+    return nothing;
 }
 
 int main(void)
 {
-    pthread_t threads[2 * THREADS];
-    for (int i = 0; i < 2 * THREADS; i++) {
-        threads[i] = start(i < THREADS ? produce : consume, NULL);
-    }
-    for (int i = 0; i < 2 * THREADS; i++) {
-        join(threads[i]);
-    }
-    printf("%d in, %d out\n", in, out);
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, i < 4 ? put : take, NULL);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    printf("%ld in, %ld out, %d left, %ld intruders\n", in, out, count, intruders);
     return 0;
 }
