@@ -13,10 +13,14 @@ use preload::{library, run};
 
 const HELLO: &str = "#include <stdio.h>\nint main(void) { return puts(\"hello\") < 0; }\n";
 
-/// A program, compiled in this directory; `None` if the compiler cannot do it.
 fn hello(dir: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
+    compiled(dir, HELLO, compiler, flags)
+}
+
+/// A program, compiled in this directory; `None` if the compiler cannot do it.
+fn compiled(dir: &Path, text: &str, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let source = dir.join("hello.c");
-    fs::write(&source, HELLO).unwrap();
+    fs::write(&source, text).unwrap();
     let to = dir.join("hello");
     let mut command = Command::new(compiler);
     let command = command.args(flags).arg("-o").arg(&to).arg(&source);
@@ -163,6 +167,37 @@ fn a_program_with_thread_sanitizer_is_refused() {
             assert!(said.contains("is built with ThreadSanitizer"), "{said}");
         }
     }
+}
+
+/// Fails where the sanitizer itself refuses to start, without a word of what to do.
+#[test]
+fn a_program_with_options_for_address_sanitizer_is_told_which() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = "const char *__asan_default_options(void) { return \"\"; }\n";
+    let text = format!("{options}{HELLO}");
+    let Some(program) = compiled(dir.path(), &text, &compiler(), &["-fsanitize=address"]) else {
+        return;
+    };
+    let said = refused(run(&[]).env_remove("ASAN_OPTIONS").arg(&program));
+    assert!(said.contains("verify_asan_link_order=0"), "{said}");
+    let mut command = run(&[]);
+    command.env("ASAN_OPTIONS", "verify_asan_link_order=0");
+    assert_eq!(command.arg(&program).output().unwrap().stdout, b"hello\n");
+}
+
+/// Fails where the loader passes for a static program.
+#[test]
+fn the_loader_may_be_the_program() {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let mut paths = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5));
+    let Some(loader) = paths.find(|path| path.contains("/ld-linux")) else {
+        return;
+    };
+    let mut command = run(&[]);
+    command.args([loader, "/bin/cat", "/proc/self/maps"]);
+    assert_ne!(loaded(&mut command), 0);
 }
 
 #[test]

@@ -132,12 +132,11 @@ macro_rules! functions {
             /// glibc's function of this name, or `ENOSYS`.
             #[inline]
             pub unsafe fn $name($($arg: $type),*) -> c_int {
-                static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
                 // Relaxed: no other data depends on the address, and looking it up twice is
                 // harmless.
-                let mut known = KNOWN.load(Relaxed);
+                let mut known = known::$name.load(Relaxed);
                 if known.is_null() {
-                    known = find_once(&KNOWN, concat!(stringify!($name), "\0"));
+                    known = find_once(&known::$name, concat!(stringify!($name), "\0"));
                     if known.is_null() {
                         return MISSING;
                     }
@@ -149,6 +148,18 @@ macro_rules! functions {
                 unsafe { function($($arg),*) }
             }
         )*
+
+        #[allow(non_upper_case_globals)] // the functions' own names
+        mod known {
+            use super::{AtomicPtr, c_void};
+
+            $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());)*
+        }
+
+        /// Looks all of them up.
+        pub(crate) fn find_all() {
+            $(find_once(&known::$name, concat!(stringify!($name), "\0"));)*
+        }
     };
 }
 

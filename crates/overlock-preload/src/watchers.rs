@@ -15,6 +15,8 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use overlock::Linux;
 use overlock_linux::__private::variable;
 
+use crate::real;
+
 // The loader fills in the address, or zero, before any code of this library can run. A look-up
 // would not do: one in vain allocates, and the first lock may be the allocator's.
 core::arch::global_asm!(
@@ -54,12 +56,14 @@ pub(crate) fn present() -> Option<&'static str> {
     }
 }
 
-/// Makes room for such a tool when the library is loaded: no spins, no system calls of ours.
+/// Makes room for such a tool when the library is loaded: no spins, no system calls of ours, and
+/// nothing that several threads write. (The tools do not know an atomic store from another.)
 pub(crate) fn start() {
     let Some(tool) = present() else {
         return;
     };
     Linux::use_futex_alone();
+    real::find_all();
     for part in [
         "overlock: the C library's locks stay: ",
         tool,

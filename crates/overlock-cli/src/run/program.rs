@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use object::elf::{ELFCLASS64, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, ReadCache};
+use object::{Endianness, Object, ObjectSymbol, ReadCache};
 use rustix::fs::{Access, access};
 use rustix::process::{getegid, geteuid};
 
@@ -116,6 +116,7 @@ fn check(path: &Path, scripts: usize) -> Result<(), Exit> {
         return no("is not a 64-bit program");
     }
     match interpreter(&file) {
+        Ok(None) if is_loader(&file) => Ok(()),
         Ok(None) => no("is statically linked"),
         Ok(Some(loader)) if loader.contains("ld-musl") => no("is linked to musl and not to glibc"),
         // A broken one is for the kernel to refuse.
@@ -147,6 +148,15 @@ fn interpreter(file: &File) -> object::Result<Option<String>> {
         }
     }
     Ok(None)
+}
+
+/// Whether it is glibc's loader, which is given the program as an argument.
+fn is_loader(file: &File) -> bool {
+    let cache = ReadCache::new(file);
+    object::File::parse(&cache).is_ok_and(|file| {
+        let mut symbols = file.dynamic_symbols();
+        symbols.any(|symbol| symbol.name() == Ok("_rtld_global") && symbol.is_definition())
+    })
 }
 
 /// A program that gets more rights than its caller's ignores `LD_PRELOAD`.

@@ -38,29 +38,61 @@ pub fn by_valgrind(words: &[OsString]) -> Option<String> {
 
 /// The same for a program that its compiler has instrumented.
 pub fn by_sanitizer(program: File) -> Option<&'static str> {
-    let has_tsan = has_tsan(program).unwrap_or_default();
-    has_tsan.then_some(
-        "is built with ThreadSanitizer, which has to see the C library's locks; \
-         run it without overlock, or build it without -fsanitize=thread",
-    )
+    match Sanitizer::of(program) {
+        Ok(Some(Sanitizer::Thread)) => Some(
+            "is built with ThreadSanitizer, which has to see the C library's locks; \
+             run it without overlock, or build it without -fsanitize=thread",
+        ),
+        Ok(Some(Sanitizer::Address)) if !may_come_second() => Some(
+            "is built with AddressSanitizer, whose library asks to be the first, \
+             and has options of its own; set ASAN_OPTIONS=verify_asan_link_order=0",
+        ),
+        _ => None,
+    }
 }
 
-/// Whether ThreadSanitizer's functions are in the program, or in a library that it names.
-fn has_tsan(program: File) -> object::Result<bool> {
-    const INIT: &str = "__tsan_init";
-    let cache = ReadCache::new(program);
-    let program = object::File::parse(&cache)?;
-    let mut is_in_front = false;
-    for symbol in program.dynamic_symbols() {
-        match symbol.name() {
-            Ok(INIT) => return Ok(true),
-            Ok("pthread_mutex_lock") => is_in_front |= symbol.is_definition(),
-            _ => {}
+fn may_come_second() -> bool {
+    let options = env::var_os("ASAN_OPTIONS").unwrap_or_default();
+    let options = options.as_bytes();
+    let wanted = b"verify_asan_link_order=";
+    options.windows(wanted.len()).any(|part| part == wanted)
+}
+
+/// A sanitizer that has something against our library.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sanitizer {
+    /// ThreadSanitizer, in the program or in a library that it names.
+    Thread,
+    /// AddressSanitizer as a library, if the program's options replace those that ours asks for.
+    Address,
+}
+
+impl Sanitizer {
+    fn of(program: File) -> object::Result<Option<Sanitizer>> {
+        const TSAN: &str = "__tsan_init";
+        let cache = ReadCache::new(program);
+        let program = object::File::parse(&cache)?;
+        let mut defines_lock = false;
+        let mut defines_options = false;
+        let mut has_library = false;
+        for symbol in program.dynamic_symbols() {
+            match symbol.name() {
+                Ok(TSAN) => return Ok(Some(Sanitizer::Thread)),
+                Ok("pthread_mutex_lock") => defines_lock |= symbol.is_definition(),
+                Ok("__asan_default_options") => defines_options |= symbol.is_definition(),
+                Ok("__asan_init") => has_library |= symbol.is_undefined(),
+                _ => {}
+            }
         }
+        if defines_options && has_library {
+            return Ok(Some(Sanitizer::Address));
+        }
+        // A runtime that is linked in may be hidden. (Go's detector of races has functions of the
+        // same names, and leaves pthread's alone.)
+        let mut all = program.symbols();
+        let is_tsan = defines_lock && all.any(|symbol| symbol.name() == Ok(TSAN));
+        Ok(is_tsan.then_some(Sanitizer::Thread))
     }
-    // A runtime that is linked in may be hidden. (Go's detector of races has functions of the same
-    // names, and leaves pthread's alone.)
-    Ok(is_in_front && program.symbols().any(|symbol| symbol.name() == Ok(INIT)))
 }
 
 #[cfg(test)]
