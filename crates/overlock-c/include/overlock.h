@@ -95,7 +95,7 @@ typedef struct {
 
 /* A condition variable for ovl_mutex_t and ovl_spinlock_t. */
 typedef struct {
-    uint16_t ovl_state[4];
+    uint32_t ovl_state[2];
 } ovl_cond_t;
 #define OVL_COND_INIT { { 0 } }
 

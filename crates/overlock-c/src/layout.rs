@@ -9,5 +9,5 @@ use crate::rwlock::RwLock;
 const _: () = {
     assert!(size_of::<Mutex>() == 4 && align_of::<Mutex>() == 4);
     assert!(size_of::<RwLock>() == 8 && align_of::<RwLock>() == 4);
-    assert!(size_of::<Cond>() == 8 && align_of::<Cond>() == 2);
+    assert!(size_of::<Cond>() == 8 && align_of::<Cond>() == 4);
 };

@@ -27,7 +27,7 @@ use crate::platform::Platform;
 /// moment of the fork. Each that can forget its waiters does so before it is used again. The others
 /// are never used again.
 pub unsafe fn forget_others<P: Platform>(mine: Option<usize>, mut free: impl FnMut(usize)) {
-    let slots = P::tables().slots.iter().take(P::slots_in_use());
+    let slots = P::tables().first(P::slots_in_use());
     for (index, slot) in slots.enumerate() {
         if mine == Some(index) {
             slot.entries.forget_waiters();
@@ -51,7 +51,7 @@ mod tests {
     /// `forget_others` keeps the caller's slot.
     #[test]
     fn slots_of_others_are_free_and_the_callers_keeps_what_it_holds() {
-        let slots = Toy::tables().slots;
+        let slots: Vec<_> = Toy::tables().first(SLOTS).collect();
         for (index, slot) in slots.iter().enumerate() {
             slot.entries.0[0].holds.store(7, Relaxed);
             slot.entries.0[0].waited.store(1, Relaxed);
@@ -63,12 +63,12 @@ mod tests {
         // SAFETY: there are no other threads.
         unsafe { forget_others::<Toy>(Some(0), |slot| free.push(slot)) };
         assert_eq!(free, (1..SLOTS).collect::<Vec<_>>());
-        assert!(slots[1..].iter().all(Slot::is_idle));
+        assert!(slots[1..].iter().all(|slot| slot.is_idle()));
         let holds = slots[0].entries.0[0].holds.load(Relaxed);
         assert_eq!(holds, 7, "the caller still reads");
         assert!(!slots[0].is_idle());
         // In the caller's slot, too: else each of its releases would kick, for no waiter.
         let waited = |slot: &Slot<Toy>| slot.entries.0[0].waited.load(Relaxed);
-        assert!(slots.iter().all(|slot| waited(slot) == 0));
+        assert!(slots.into_iter().all(|slot| waited(slot) == 0));
     }
 }

@@ -15,47 +15,42 @@ pub fn backoff_sleep<P: Platform>() {
     platform::backoff_sleep::<P>(BACKOFF_SLEEP_NS);
 }
 
-/// A doubly linked list of nodes, through their `next` and `wait`. Its user holds its wait lock,
+/// A doubly linked ring of nodes, through their `next` and `wait`. Its user holds its wait lock,
 /// which orders all accesses: they are Relaxed.
 #[derive(Debug)]
 pub struct Links<P: Platform> {
-    head: P::U16,
-    tail: P::U16,
+    head: P::U32,
 }
 
-fn bits(id: Option<NodeId>) -> u16 {
-    id.map_or(0, NodeId::bits)
+fn name(id: Option<NodeId>) -> u32 {
+    id.map_or(0, NodeId::name)
 }
 
 impl<P: Platform> Links<P> {
-    pub const INIT: Self = Links {
-        head: Atomic::ZERO,
-        tail: Atomic::ZERO,
-    };
+    pub const INIT: Self = Links { head: Atomic::ZERO };
 
     /// After fork() in the child: empties it, since its nodes' threads exist only in the parent.
     pub fn forget(&self) {
         self.head.store(0, Relaxed);
-        self.tail.store(0, Relaxed);
     }
 
     /// The first node. Without the wait lock: a snapshot.
     pub fn first(&self) -> Option<NodeId> {
-        NodeId::from_bits(self.head.load(Relaxed))
+        NodeId::from_name(self.head.load(Relaxed))
     }
 
     pub fn last(&self) -> Option<NodeId> {
-        NodeId::from_bits(self.tail.load(Relaxed))
+        self.first().and_then(Self::left)
     }
 
     /// The node behind `id`, which is in the list.
     pub fn after(&self, id: NodeId) -> Option<NodeId> {
-        NodeId::from_bits(id.node::<P>().next.load(Relaxed) as u16)
+        Self::right(id).filter(|&right| self.first() != Some(right))
     }
 
     /// The node in front of `id`, which is in the list.
     pub fn before(&self, id: NodeId) -> Option<NodeId> {
-        NodeId::from_bits(id.node::<P>().wait.load(Relaxed) as u16)
+        Self::left(id).filter(|_| self.first() != Some(id))
     }
 
     /// The nodes from the first to the last. The caller may take out those that it was given.
@@ -67,31 +62,43 @@ impl<P: Platform> Links<P> {
         self.insert_before(id, None);
     }
 
+    /// The next node of the ring.
+    fn right(id: NodeId) -> Option<NodeId> {
+        NodeId::from_name(id.node::<P>().next.load(Relaxed))
+    }
+
+    /// The node before it in the ring.
+    fn left(id: NodeId) -> Option<NodeId> {
+        NodeId::from_name(id.node::<P>().wait.load(Relaxed))
+    }
+
     /// Puts `id` in front of `after`; at the end where that is `None`.
     pub fn insert_before(&self, id: NodeId, after: Option<NodeId>) {
-        let before = match after {
-            Some(after) => self.before(after),
-            None => self.last(),
-        };
-        self.link(before, Some(id));
-        self.link(Some(id), after);
+        let first = self.first();
+        let right = after.or(first).unwrap_or(id);
+        let left = first.and_then(|_| Self::left(right)).unwrap_or(id);
+        Self::link(left, id);
+        Self::link(id, right);
+        if after == first {
+            self.head.store(id.name(), Relaxed);
+        }
     }
 
     /// Takes `id` out, wherever it stands.
     pub fn unlink(&self, id: NodeId) {
-        self.link(self.before(id), self.after(id));
+        let after = self.after(id);
+        if self.first() == Some(id) {
+            self.head.store(name(after), Relaxed);
+        }
+        if let (Some(left), Some(right)) = (Self::left(id), Self::right(id)) {
+            Self::link(left, right);
+        }
     }
 
-    /// Makes `before` and `after` neighbours; `None` is the list's end.
-    fn link(&self, before: Option<NodeId>, after: Option<NodeId>) {
-        match before {
-            Some(before) => before.node::<P>().next.store(bits(after).into(), Relaxed),
-            None => self.head.store(bits(after), Relaxed),
-        }
-        match after {
-            Some(after) => after.node::<P>().wait.store(bits(before).into(), Relaxed),
-            None => self.tail.store(bits(before), Relaxed),
-        }
+    /// Makes the two neighbours.
+    fn link(left: NodeId, right: NodeId) {
+        left.node::<P>().next.store(right.name(), Relaxed);
+        right.node::<P>().wait.store(left.name(), Relaxed);
     }
 }
 

@@ -35,7 +35,7 @@ use crate::stat::{self, Event};
 
 pub use crate::platform::CONTEXTS;
 use crate::slot::Slot;
-pub use crate::slot::{MAX_SLOTS, Node, NodeId};
+pub use crate::slot::{MAX_SLOTS, MOST_SLOTS, NAME_BITS, Node, NodeId};
 
 impl NodeId {
     /// The node itself.
@@ -47,7 +47,7 @@ impl NodeId {
     /// see [In a kernel](crate::platform#panics).
     #[inline]
     pub fn node<P: Platform>(self) -> &'static Node<P> {
-        &P::tables().slots[self.slot()].nodes[self.context()]
+        &P::tables().slot(self.slot()).nodes[self.context()]
     }
 }
 
@@ -79,12 +79,22 @@ pub struct NodeGuard<P: Platform> {
 }
 
 impl<P: Platform> NodeGuard<P> {
-    /// Takes the lowest free context of the calling thread. `None` if the thread has no slot, or
-    /// all four are in use.
+    /// Takes the lowest free context of the calling thread, whose name fits a queue's tail. `None`
+    /// if the thread has no slot, none of the first [`MAX_SLOTS`], or all four are in use.
     #[inline]
     pub fn new() -> Option<Self> {
-        let slot = P::slot()?;
-        let busy = &P::tables().slots[slot].busy;
+        Self::of(P::slot().filter(|&slot| slot < MAX_SLOTS)?)
+    }
+
+    /// The same for a list of sleepers, in which a node of any slot may stand.
+    #[inline]
+    pub fn for_list() -> Option<Self> {
+        Self::of(P::slot()?)
+    }
+
+    #[inline]
+    fn of(slot: usize) -> Option<Self> {
+        let busy = &P::tables().slot(slot).busy;
         loop {
             let context = busy.load(Relaxed).trailing_ones() as usize;
             if context >= CONTEXTS {
@@ -120,7 +130,8 @@ impl<P: Platform> Drop for NodeGuard<P> {
     fn drop(&mut self) {
         // Release, pairing with the acquire of the thread that takes the slot over after this
         // one's exit: all use of the node lies before.
-        P::tables().slots[self.id.slot()]
+        P::tables()
+            .slot(self.id.slot())
             .busy
             .fetch_and(!(1 << self.id.context()), Release);
     }
@@ -140,13 +151,13 @@ pub struct SlotGuard<P: Platform> {
 const GUARD: u32 = 1 << CONTEXTS;
 
 impl<P: Platform> SlotGuard<P> {
-    /// Guards the calling thread's slot. `None` if it has none.
+    /// Guards the calling thread's slot. `None` if it has none of the first [`MAX_SLOTS`].
     #[inline]
     pub fn new() -> Option<Self> {
-        let slot = P::slot()?;
+        let slot = P::slot().filter(|&slot| slot < MAX_SLOTS)?;
         // An addition, since a handler may keep a guard beyond its return (it forgot it). Relaxed:
         // as in `NodeGuard::new`.
-        P::tables().slots[slot].busy.fetch_add(GUARD, Relaxed);
+        P::tables().slot(slot).busy.fetch_add(GUARD, Relaxed);
         Some(SlotGuard {
             slot,
             _own: PhantomData,
@@ -162,7 +173,7 @@ impl<P: Platform> SlotGuard<P> {
     /// The slot.
     #[inline]
     pub(crate) fn slot(&self) -> &'static Slot<P> {
-        &P::tables().slots[self.slot]
+        P::tables().slot(self.slot)
     }
 }
 
@@ -223,7 +234,7 @@ mod tests {
     #[test]
     fn a_context_that_a_handler_keeps_is_not_taken_twice() {
         let guard = NodeGuard::<Watch>::new;
-        watch(&Watch::tables().slots[0].busy);
+        watch(&Watch::tables().slot(0).busy);
         before(Access::Or, move || core::mem::forget(guard()));
         let outer = guard().unwrap();
         assert_eq!(outer.id(), NodeId::new(0, 1));

@@ -1,15 +1,19 @@
 //! The slot of a thread, with a [`Node`] for each context: plain data. [`node`](crate::node) says
 //! how it is used.
 
-use core::num::NonZeroU16;
+use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::platform::atomic::{Atomic, clear};
 use crate::platform::atomics::Atomics;
 use crate::platform::contexts::CONTEXTS;
 
-/// The most slots that a platform may have: 14 bits of a queue's tail name one.
+/// The slots whose nodes may stand in a queue's tail, of which 14 bits name one. The nodes of slots
+/// beyond serve in the lists of [sleepers](crate::sleep::wait_list).
 pub const MAX_SLOTS: usize = (1 << 14) - 1;
+
+/// The most slots that a platform may have: as many as Linux has numbers for threads.
+pub const MOST_SLOTS: usize = 1 << 22;
 
 /// The place where one context of one thread waits. A cache line of its own, since its owner spins
 /// on it.
@@ -138,10 +142,13 @@ impl<A: Atomics> Slot<A> {
     }
 }
 
-/// The name of a node in 16 bits: context in bits 0 and 1, slot + 1 above. Never 0, so that
-/// a queue's tail can say "nobody".
+/// The name of a node in [`NAME_BITS`] bits: context in bits 0 and 1, slot + 1 above. Never 0, so
+/// that a list's head can say "nobody". The names of the first [`MAX_SLOTS`] slots have 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(NonZeroU16);
+pub struct NodeId(NonZeroU32);
+
+/// The bits of a node's name.
+pub const NAME_BITS: u32 = (MOST_SLOTS << 2 | (CONTEXTS - 1)).ilog2() + 1;
 
 impl NodeId {
     /// The node of `context` in `slot`.
@@ -150,26 +157,43 @@ impl NodeId {
     ///
     /// If either is out of range.
     pub const fn new(slot: usize, context: usize) -> Self {
-        assert!(slot < MAX_SLOTS && context < CONTEXTS);
-        match NonZeroU16::new(((slot + 1) << 2 | context) as u16) {
-            Some(bits) => NodeId(bits),
+        assert!(slot < MOST_SLOTS && context < CONTEXTS);
+        match NonZeroU32::new(((slot + 1) << 2 | context) as u32) {
+            Some(name) => NodeId(name),
             None => unreachable!(),
         }
+    }
+
+    /// The node of this name; `None` for 0, and for names of no slot.
+    #[inline]
+    pub const fn from_name(name: u32) -> Option<Self> {
+        match NonZeroU32::new(name) {
+            Some(some) if name >> 2 != 0 => Some(NodeId(some)),
+            _ => None,
+        }
+    }
+
+    /// The name, as it is kept in lists.
+    #[inline]
+    pub const fn name(self) -> u32 {
+        self.0.get()
     }
 
     /// The node that `bits` names; `None` for 0, and for bits that name no slot.
     #[inline]
     pub const fn from_bits(bits: u16) -> Option<Self> {
-        match NonZeroU16::new(bits) {
-            Some(some) if bits >> 2 != 0 => Some(NodeId(some)),
-            _ => None,
-        }
+        Self::from_name(bits as u32)
     }
 
-    /// The name as it is kept in words.
+    /// The name as it is kept in the words of queues.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the node's slot is none of the first [`MAX_SLOTS`].
     #[inline]
     pub const fn bits(self) -> u16 {
-        self.0.get()
+        debug_assert!(self.slot() < MAX_SLOTS);
+        self.0.get() as u16
     }
 
     /// The slot's number: see [`Platform::slot`](crate::Platform::slot).

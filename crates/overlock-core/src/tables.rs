@@ -13,9 +13,12 @@
 //! There is a [slot](crate::node) for each thread, and a count of the numbers that were given to
 //! locks. Locks with further tables bring a trait of their own: see `overlock_family`.
 
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Acquire;
+
 use crate::platform::atomic::Atomic;
 use crate::platform::atomics::Atomics;
-use crate::slot::{MAX_SLOTS, Slot};
+use crate::slot::{MAX_SLOTS, MOST_SLOTS, Slot};
 
 /// The last number that was given to a lock, on a cache line of its own; 0 at first.
 #[derive(Debug)]
@@ -25,7 +28,8 @@ pub(crate) struct Numbers<A: Atomics>(pub(crate) A::U32);
 /// Room for the tables of a platform. All zero bytes at first: a static takes no space in the
 /// program's file, and a page of it no memory until it is used.
 ///
-/// `SLOTS` is the most threads that can wait in a queue at a time, at most [`MAX_SLOTS`].
+/// `SLOTS` is the most threads that can wait in a queue at a time, at most [`MAX_SLOTS`]. A
+/// platform may have [further ones](Chunks).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Storage<A: Atomics, const SLOTS: usize> {
@@ -49,10 +53,60 @@ impl<A: Atomics, const SLOTS: usize> Default for Storage<A, SLOTS> {
     }
 }
 
+/// The number of slots of a [`Chunk`].
+pub const CHUNK: usize = 1024;
+
+/// Slots that a platform provides when threads need them. All zero bytes at first.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Chunk<A: Atomics>([Slot<A>; CHUNK]);
+
+/// The slots beyond those of a [`Storage`], up to [`MOST_SLOTS`]: null pointers at first. The slot
+/// of a number is in the chunk of that number divided by [`CHUNK`].
+#[derive(Debug)]
+pub struct Chunks<A: Atomics>([AtomicPtr<Chunk<A>>; MOST_SLOTS / CHUNK]);
+
+impl<A: Atomics> Chunks<A> {
+    /// No chunks.
+    pub const fn new() -> Self {
+        Chunks([const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SLOTS / CHUNK])
+    }
+
+    /// The place of the chunk with this slot.
+    ///
+    /// # Safety
+    ///
+    /// The caller changes it at most once, by a release, from null to the address of zero bytes of
+    /// a chunk's size and alignment. They live for ever, and nobody else uses them.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub unsafe fn place(&self, slot: usize) -> &AtomicPtr<Chunk<A>> {
+        &self.0[slot / CHUNK]
+    }
+
+    #[inline]
+    fn get(&self, slot: usize) -> Option<&'static Slot<A>> {
+        // Acquire: pairs with the release of who has put the chunk there.
+        let chunk = self.0[slot / CHUNK].load(Acquire);
+        // SAFETY: null, or as `place` demands: zero bytes are a valid slot that nobody owns.
+        let chunk = unsafe { chunk.as_ref() }?;
+        Some(&chunk.0[slot % CHUNK])
+    }
+}
+
+impl<A: Atomics> Default for Chunks<A> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// The tables of a platform: see the [module's page](self).
 #[derive(Debug)]
 pub struct Tables<A: Atomics> {
-    pub(crate) slots: &'static [Slot<A>],
+    slots: &'static [Slot<A>],
+    chunks: Option<&'static Chunks<A>>,
     pub(crate) numbers: &'static Numbers<A>,
 }
 
@@ -79,14 +133,41 @@ impl<A: Atomics> Tables<A> {
         }
         Tables {
             slots: &storage.slots,
+            chunks: None,
             numbers: &storage.numbers,
         }
     }
 
-    /// How many slots there are: see [`Platform::slot`](crate::Platform::slot).
+    /// The same tables with the slots of these chunks behind those of the storage.
+    #[inline(always)]
+    pub const fn with_chunks(self, chunks: &'static Chunks<A>) -> Self {
+        Tables {
+            chunks: Some(chunks),
+            ..self
+        }
+    }
+
+    /// How many slots there may be: see [`Platform::slot`](crate::Platform::slot).
     #[inline(always)]
     pub fn slots(&self) -> usize {
-        self.slots.len()
+        self.chunks.map_or(self.slots.len(), |_| MOST_SLOTS)
+    }
+
+    /// A slot that a thread has, or has had.
+    #[inline]
+    pub(crate) fn slot(&self, number: usize) -> &'static Slot<A> {
+        self.slots
+            .get(number)
+            .or_else(|| self.chunks?.get(number))
+            .expect("a slot that threads have had is there")
+    }
+
+    /// The first so many slots, as far as they are there.
+    pub(crate) fn first(self, count: usize) -> impl Iterator<Item = &'static Slot<A>> {
+        let beyond = self.slots.len()..count.min(self.slots());
+        let chunks = self.chunks;
+        let beyond = beyond.filter_map(move |number| chunks?.get(number));
+        self.slots.iter().take(count).chain(beyond)
     }
 
     /// Whether the thread of `slot` neither waits in a queue nor holds a lock by a node, an entry
@@ -101,11 +182,11 @@ impl<A: Atomics> Tables<A> {
     ///
     /// If there is no such slot.
     pub fn is_idle(&self, slot: usize) -> bool {
-        self.slots[slot].is_idle()
+        self.slot(slot).is_idle()
     }
 
     /// The slot whose queue node has a word at `address`. `None` if it is not a word of a node:
-    /// several threads may then halt on it.
+    /// several threads may then halt on it. Knows only the slots of the [`Storage`].
     ///
     /// Only the thread of that slot halts on a word of its nodes. So a platform whose kick needs a
     /// CPU, as a hypercall does, kicks the CPU of this slot. Does not access the word, which may

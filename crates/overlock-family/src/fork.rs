@@ -17,7 +17,7 @@ use crate::tables::FamilyPlatform;
 pub unsafe fn forget_others<P: FamilyPlatform>(mine: Option<usize>, mut free: impl FnMut(usize)) {
     let tables = P::family_tables();
     let others = |index: usize| {
-        if tables.threads[index].forget() {
+        if (tables.threads.get(index)).is_none_or(|thread| thread.forget()) {
             free(index);
         }
     };

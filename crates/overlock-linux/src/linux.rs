@@ -21,6 +21,7 @@ mod family;
 mod fork;
 mod futex;
 mod load;
+mod mapped;
 mod pi;
 mod quota;
 mod rseq;
@@ -31,9 +32,8 @@ mod time_slice;
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
-use overlock_core::node::MAX_SLOTS;
 use overlock_core::platform::{Kick, WakeClass};
-use overlock_core::tables::{Storage, Tables};
+use overlock_core::tables::{Chunks, Storage, Tables};
 use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 
 /// For the other crates of overlock. May change at any time.
@@ -41,6 +41,8 @@ use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 pub mod __private {
     pub use super::exit_key::ExitKey;
     pub use super::load::variable;
+    pub use super::mapped::{Growing, Zeroed};
+    pub use super::slot::FIRST;
     pub use super::{clock, extras, spin, syscall};
     pub use crate::system_call;
 }
@@ -49,12 +51,11 @@ pub mod __private {
 #[derive(Clone, Copy, Debug)]
 pub struct Linux;
 
-/// Number of threads that have a slot at a time. Miri tracks every byte that a borrow covers, each
-/// time; with the full tables it does little else.
-const THREADS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
-
 /// All zero bytes, so the tables take no space in the file, and only touched pages take memory.
-static STORAGE: Storage<Linux, THREADS> = Storage::new();
+static STORAGE: Storage<Linux, { slot::FIRST }> = Storage::new();
+
+/// The slots beyond, mapped when threads need them.
+static CHUNKS: Chunks<Linux> = Chunks::new();
 
 impl Atomics for Linux {
     type U8 = AtomicU8;
@@ -118,11 +119,11 @@ impl Platform for Linux {
     fn tables() -> Tables<Linux> {
         // Miri tracks every byte that a borrow covers: here that is once.
         #[cfg(miri)]
-        static TABLES: Tables<Linux> = Tables::new(&STORAGE);
+        static TABLES: Tables<Linux> = Tables::new(&STORAGE).with_chunks(&CHUNKS);
         #[cfg(miri)]
         return TABLES;
         #[cfg(not(miri))]
-        Tables::new(&STORAGE)
+        Tables::new(&STORAGE).with_chunks(&CHUNKS)
     }
 
     #[inline]

@@ -34,8 +34,9 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, fence};
 use overlock::Linux;
 use overlock_core::Platform;
 use overlock_core::links::backoff_sleep;
-use overlock_core::node::MAX_SLOTS;
+use overlock_core::node::MOST_SLOTS;
 use overlock_core::sleep::cancel::CancelToken;
+use overlock_linux::__private::{FIRST, Growing, Zeroed};
 
 use crate::{futex, real};
 
@@ -55,15 +56,28 @@ struct Entry {
     word: AtomicUsize,
 }
 
-/// All zero, so that entries take no memory before their first use.
-static ENTRIES: [Entry; MAX_SLOTS] = [const {
-    Entry {
-        thread: AtomicUsize::new(0),
-        token: CancelToken::new(),
-        sleeps: AtomicU32::new(0),
-        word: AtomicUsize::new(0),
-    }
-}; MAX_SLOTS];
+// SAFETY: zero bytes are a valid value of each field.
+unsafe impl Zeroed for Entry {}
+
+/// The entries that are mapped at a time: 96 KiB.
+const CHUNK: usize = 4096;
+
+/// The entries of the slots. All zero, so that they take no memory before their first use.
+static ENTRIES: Growing<Entry, FIRST, CHUNK, { MOST_SLOTS / CHUNK }> = Growing::new(
+    [const {
+        Entry {
+            thread: AtomicUsize::new(0),
+            token: CancelToken::new(),
+            sleeps: AtomicU32::new(0),
+            word: AtomicUsize::new(0),
+        }
+    }; FIRST],
+);
+
+/// The calling thread's entry. `None` where it has no slot, or no memory for it.
+fn mine() -> Option<&'static Entry> {
+    ENTRIES.get(Linux::slot()?)
+}
 
 unsafe extern "C-unwind" {
     fn pthread_testcancel();
@@ -80,7 +94,7 @@ pub fn act() {
 /// come before; a later one ends the wait through the returned token. Returns `None` for a thread
 /// without a slot, which has to call [`act`] from time to time.
 pub fn enter() -> Option<&'static CancelToken<Linux>> {
-    let entry = Linux::slot().map(|slot| &ENTRIES[slot]);
+    let entry = mine();
     if let Some(entry) = entry {
         entry.token.reset();
         let sleeps = entry.sleeps.load(Relaxed);
@@ -103,7 +117,7 @@ pub fn enter() -> Option<&'static CancelToken<Linux>> {
 /// Sleeps on `word` by `sleep`, after [`enter`]. Does not sleep if the thread's token is cancelled;
 /// a cancellation also ends the sleep.
 pub fn sleep_on(word: &AtomicU32, sleep: impl FnOnce() -> c_int) -> c_int {
-    let Some(entry) = Linux::slot().map(|slot| &ENTRIES[slot]) else {
+    let Some(entry) = mine() else {
         return sleep();
     };
     let sleeps = entry.sleeps.load(Relaxed) | 1;
@@ -145,7 +159,8 @@ pub unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { real::pthread_cancel(thread) };
     fence(SeqCst);
-    for entry in &ENTRIES[..Linux::slots_in_use()] {
+    let entries = (0..Linux::slots_in_use()).filter_map(|slot| ENTRIES.get(slot));
+    for entry in entries {
         // CB
         if entry.thread.load(Relaxed) == thread as usize {
             entry.token.cancel();
@@ -179,7 +194,7 @@ mod tests {
             while slot.load(SeqCst) == usize::MAX {
                 thread::yield_now();
             }
-            let entry = &ENTRIES[slot.load(SeqCst)];
+            let entry = ENTRIES.get(slot.load(SeqCst)).unwrap();
             entry.token.cancel();
             entry.wake();
         });
@@ -189,7 +204,7 @@ mod tests {
     /// canceller waits for it for a second.
     #[test]
     fn an_unfinished_sleep_of_the_slots_previous_owner_does_not_count() {
-        let entry = &ENTRIES[Linux::slot().unwrap()];
+        let entry = mine().unwrap();
         entry.sleeps.store(7, Relaxed);
         assert!(enter().is_some());
         assert_eq!(entry.sleeps.load(Relaxed), 8);

@@ -112,7 +112,7 @@ impl<P: FutexPlatform> PerCpuRwSem<P> {
             self.give_id();
             return None;
         }
-        let entries = &P::tables().slots[P::slot()?].entries.0;
+        let entries = &P::tables().slot(P::slot()?).entries.0;
         let mut entry = &entries[0];
         if entry.holds.load(Relaxed) != 0 {
             entry = free_entry::<P>(entries)?;
@@ -145,9 +145,7 @@ impl<P: FutexPlatform> PerCpuRwSem<P> {
             return None;
         }
         P::tables()
-            .slots
-            .iter()
-            .take(P::slots_in_use())
+            .first(P::slots_in_use())
             .flat_map(|slot| &slot.entries.0)
             // WE: acquire, pairs with RU and RE.
             .find(|entry| entry.holds.load(Acquire) == id)

@@ -44,7 +44,7 @@ impl<P: Platform> CancelToken<P> {
         // CS
         self.cancelled.store(1, SeqCst);
         let token = core::ptr::from_ref(self).addr();
-        for slot in P::tables().slots.iter().take(P::slots_in_use()) {
+        for slot in P::tables().first(P::slots_in_use()) {
             for node in &slot.nodes {
                 // CN
                 if node.cancel.load(SeqCst) == token {

@@ -23,7 +23,7 @@
 //! | field | who writes it |
 //! |---|---|
 //! | `list` | waiters that join or give up, and notifiers, under its wait lock |
-//! | `known` | waiters that join, under the wait lock: somebody has waited before |
+//! | `list.own` | waiters that join, under the wait lock: 1, somebody has waited before |
 //! | `Node::info` | WAITING, then by one compare-exchange LEAVING or NOTIFIED, with its successor |
 //! | `Node::state` | the state that the waiter waits for: its waker; AWAKE: the waiter itself |
 //! | `Node::lock` | the waiter: the address of its lock, 0 where that is no `Overlock` |
@@ -94,7 +94,7 @@ use super::cancel::CancelToken;
 use super::overlock::Overlock;
 use super::wait_list::{self, ASLEEP, Limit, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
-use crate::node::NodeId;
+use crate::node::{NAME_BITS, NodeId};
 use crate::platform::{Atomic, Deadline, FutexPlatform, Platform};
 use crate::raw::{RawFork, RawLock};
 use crate::stat::{self, Event};
@@ -105,7 +105,6 @@ use crate::stat::{self, Event};
 #[derive(Debug)]
 pub struct Condvar<P: Platform> {
     list: WaitList<P>,
-    known: P::U8,
 }
 
 /// `Node::state`: its waker is about to requeue it.
@@ -120,9 +119,9 @@ const WOKEN: u32 = 4;
 /// `Node::info`: neither of the two below.
 const WAITING: u32 = wait_list::WAITING;
 /// `Node::info`: its limit was reached.
-const LEAVING: u32 = 1 << 16;
+const LEAVING: u32 = 1 << NAME_BITS;
 /// `Node::info`: notified. The bits below hold the successor, 0 for none.
-const NOTIFIED: u32 = 1 << 17;
+const NOTIFIED: u32 = LEAVING << 1;
 
 /// Wakes a notified waiter, or requeues it if its lock is held. With `is_alone` it is the only one:
 /// then it is woken where the lock has no sleepers, by one system call instead of two.
@@ -176,13 +175,13 @@ fn split<P: FutexPlatform>(head: NodeId) -> Option<NodeId> {
 
 /// Makes `next` the successor of a notified waiter.
 fn link<P: FutexPlatform>(id: NodeId, next: NodeId) {
-    let info = NOTIFIED | u32::from(next.bits());
+    let info = NOTIFIED | next.name();
     id.node::<P>().info.store(info, Relaxed);
 }
 
 /// Returns the next waiter of a notified waiter's chain.
 fn successor<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
-    NodeId::from_bits(id.node::<P>().info.load(Relaxed) as u16)
+    NodeId::from_name(id.node::<P>().info.load(Relaxed) & (LEAVING - 1))
 }
 
 impl<P: Platform> Condvar<P> {
@@ -190,7 +189,6 @@ impl<P: Platform> Condvar<P> {
     pub const fn new() -> Self {
         Condvar {
             list: WaitList::INIT,
-            known: Atomic::ZERO,
         }
     }
 }
@@ -327,8 +325,8 @@ impl<P: FutexPlatform> Condvar<P> {
         node.lock.store(overlock, Relaxed);
         node.info.store(WAITING, Relaxed);
         waiters.push_back(waiter.id());
-        let is_new = self.known.load(Relaxed) == 0;
-        self.known.store(1, Relaxed);
+        let is_new = self.list.own.load(Relaxed) == 0;
+        self.list.own.store(1, Relaxed);
         is_new
     }
 

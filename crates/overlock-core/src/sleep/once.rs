@@ -3,11 +3,11 @@
 //!
 //! # Layout
 //!
-//! 8 bytes; `state` is written under the wait lock of `list`.
+//! 8 bytes; `list.own` is written under the wait lock of `list`.
 //!
 //! | field | who writes it |
 //! |---|---|
-//! | `state: u8` | an [`OnceState`]; in progress, done and poisoned: the runner |
+//! | `list.own: u8` | an [`OnceState`]; in progress, done and poisoned: the runner |
 //! | `list` | threads that find it in progress, or wait for others to do it; the runner empties it |
 //!
 //! # States
@@ -66,7 +66,6 @@ use crate::stat::{self, Event};
 #[derive(Debug)]
 pub struct Once<P: Platform> {
     list: WaitList<P>,
-    state: P::U8,
 }
 
 /// The state of a [`Once`].
@@ -146,8 +145,7 @@ impl<P: Platform> Once<P> {
     /// stays so.
     pub const fn with_state(state: P::U8) -> Self {
         Once {
-            list: WaitList::INIT,
-            state,
+            list: WaitList::with(state),
         }
     }
 
@@ -207,7 +205,7 @@ impl<P: Platform> Once<P> {
     #[inline]
     pub fn is_done(&self) -> bool {
         // OA: acquire, pairs with OR.
-        self.state.load(Acquire) == OnceState::Done as u8
+        self.list.own.load(Acquire) == OnceState::Done as u8
     }
 
     /// The state. A snapshot, but "done" is for good. If a run has ended, and none is in progress,
@@ -215,7 +213,7 @@ impl<P: Platform> Once<P> {
     #[inline]
     pub fn state(&self) -> OnceState {
         // OA: acquire, pairs with OR.
-        OnceState::of(self.state.load(Acquire))
+        OnceState::of(self.list.own.load(Acquire))
     }
 
     /// Waits for a run in progress, and then begins one. `None` once it is done. Panics on
@@ -232,7 +230,7 @@ impl<P: Platform> Once<P> {
             poisoned();
         }
         // new -> in progress, poisoned -> in progress
-        self.state.store(OnceState::InProgress as u8, Relaxed);
+        self.list.own.store(OnceState::InProgress as u8, Relaxed);
         Some(Runner {
             once: self,
             found,
@@ -257,7 +255,7 @@ impl<P: Platform> Once<P> {
     fn sleep_while(&self, sleeps_on: impl Fn(OnceState) -> bool) -> (OnceState, Waiters<'_, P>) {
         loop {
             let waiters = self.list.lock();
-            let state = OnceState::of(self.state.load(Relaxed));
+            let state = OnceState::of(self.list.own.load(Relaxed));
             if !sleeps_on(state) {
                 return (state, waiters);
             }
@@ -286,7 +284,7 @@ impl<P: Platform> Drop for Runner<'_, P> {
         let woken = Batch::<P>::default();
         let waiters = self.once.list.lock();
         // in progress -> done, in progress -> poisoned. OR: release, pairs with OA.
-        self.once.state.store(self.end as u8, Release);
+        self.once.list.own.store(self.end as u8, Release);
         woken.take_all(&waiters);
         drop(waiters);
         woken.wake(WOKEN);

@@ -60,11 +60,13 @@ pub const ASLEEP: u32 = 1;
 /// One kick more, in the count of a node that any lock may kick.
 pub const KICK: u32 = 2;
 
-/// A list of waiters and its wait lock, a byte. 6 bytes.
+/// A list of waiters, its wait lock, a byte, and a byte of the lock's own. 8 bytes.
 #[derive(Debug)]
 pub struct WaitList<P: Platform> {
     links: Links<P>,
     wait_lock: P::U8,
+    /// For the lock whose list this is.
+    pub own: P::U8,
 }
 
 /// The list of a [`WaitList`], with the wait lock held.
@@ -72,10 +74,16 @@ pub struct WaitList<P: Platform> {
 pub struct Waiters<'a, P: Platform>(&'a WaitList<P>);
 
 impl<P: Platform> WaitList<P> {
-    pub const INIT: Self = WaitList {
-        links: Links::INIT,
-        wait_lock: Atomic::ZERO,
-    };
+    pub const INIT: Self = Self::with(Atomic::ZERO);
+
+    /// An empty list with this byte of the lock's own.
+    pub const fn with(own: P::U8) -> Self {
+        WaitList {
+            links: Links::INIT,
+            wait_lock: Atomic::ZERO,
+            own,
+        }
+    }
 
     /// Acquires the wait lock. Backs off by sleeping when its holder has lost its CPU.
     pub fn lock(&self) -> Waiters<'_, P> {
@@ -348,12 +356,20 @@ pub struct Waiter<P: Platform> {
 impl<P: Platform> Waiter<P> {
     /// Acquires a node of the calling thread, to wait for `object`. `None` where it has none left.
     pub fn new<T>(object: &T) -> Option<Self> {
-        let object = core::ptr::from_ref(object).addr();
-        NodeGuard::new().map(|guard| Waiter {
+        NodeGuard::for_list().map(|guard| Waiter::with(guard, object))
+    }
+
+    /// The same with a node whose name the lock's word has room for.
+    pub fn in_word<T>(object: &T) -> Option<Self> {
+        NodeGuard::new().map(|guard| Waiter::with(guard, object))
+    }
+
+    fn with<T>(guard: NodeGuard<P>, object: &T) -> Self {
+        Waiter {
             guard,
-            object,
+            object: core::ptr::from_ref(object).addr(),
             is_new: false,
-        })
+        }
     }
 
     /// The same, where it says whether nobody has waited for the object before.

@@ -205,7 +205,7 @@ impl<P: Platform> WwMutex<P> {
     #[cold]
     fn lock_without_context(&self) {
         stat::count::<P>(Event::LockSlowpath);
-        match Waiter::new(self) {
+        match Waiter::in_word(self) {
             Some(waiter) => {
                 // Returns true: without a context it is never aborted.
                 self.lock_slow(&waiter, Party::WITHOUT_CONTEXT);

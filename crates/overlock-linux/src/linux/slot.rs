@@ -8,7 +8,8 @@
 //! when a thread takes its slot.)
 //!
 //! If the process has no key left, or no memory for its value, a slot stays taken when its thread
-//! has gone. Some 16,000 threads can wait before the slots run out.
+//! has gone. The first slots are in place; for the others memory is mapped when threads need them,
+//! up to the kernel's limit of threads. A thread for whose slot there is none does without.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -16,13 +17,48 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock_core::Platform;
-use overlock_core::node::Bitmap;
+use overlock_core::node::{Bitmap, MOST_SLOTS};
 
 use super::exit_key::ExitKey;
-use super::{Linux, THREADS};
+use super::mapped::{self, Growing};
+use super::{CHUNKS, Linux};
 
-static TAKEN: [AtomicU64; THREADS.div_ceil(64)] =
-    [const { AtomicU64::new(0) }; THREADS.div_ceil(64)];
+/// The slots in place: as many as most programs have threads.
+pub const FIRST: usize = if cfg!(miri) { 64 } else { 256 };
+
+/// The slots of each word's bits.
+const BITS: usize = 64;
+/// The words that are mapped at a time: 32 KiB.
+const WORDS: usize = 4096;
+
+/// The slots that are taken, a bit each.
+static TAKEN: Growing<AtomicU64, { FIRST / BITS }, WORDS, { MOST_SLOTS / BITS / WORDS }> =
+    Growing::new([const { AtomicU64::new(0) }; FIRST / BITS]);
+
+/// The word with the bit of a slot, which is there for one that has been taken.
+fn word(slot: usize) -> Option<&'static AtomicU64> {
+    TAKEN.get(slot / BITS)
+}
+
+/// Marks the lowest free slot as taken.
+fn claim() -> Option<usize> {
+    for (first, words) in TAKEN.parts() {
+        if let Some(bit) = Bitmap(words).take(words.len() * BITS) {
+            return Some(first * BITS + bit);
+        }
+        if cfg!(miri) {
+            break; // Miri's tables do not grow
+        }
+    }
+    None
+}
+
+/// Marks a slot as free. A release: its last owner's accesses lie before.
+fn unclaim(slot: usize) {
+    if let Some(word) = word(slot) {
+        Bitmap(core::slice::from_ref(word)).give(slot % BITS);
+    }
+}
 
 /// Gives slots back at the end of threads.
 static KEY: ExitKey = ExitKey::new(give);
@@ -47,12 +83,12 @@ pub(super) fn in_use() -> usize {
     // SeqCst: pairs with `take`. The canceller of a token and a waiter with a new slot meet in four
     // SeqCst accesses (`CancelToken::cancel`); the first load of the slots must not come before
     // them.
-    let words = (EVER.load(SeqCst) as usize).div_ceil(64);
-    // Acquire: pairs with `Bitmap::give`.
-    for (index, bits) in TAKEN[..words].iter().enumerate().rev() {
-        let bits = bits.load(Acquire);
+    let words = (EVER.load(SeqCst) as usize).div_ceil(BITS);
+    for index in (0..words).rev() {
+        // Acquire: pairs with `Bitmap::give`.
+        let bits = TAKEN.get(index).map_or(0, |bits| bits.load(Acquire));
         if bits != 0 {
-            return index * 64 + 64 - bits.leading_zeros() as usize;
+            return (index + 1) * BITS - bits.leading_zeros() as usize;
         }
     }
     0
@@ -80,7 +116,9 @@ pub(super) fn mine() -> Option<usize> {
 /// After fork() in the child: frees the slot of a thread that exists only in the parent.
 pub(super) fn give_anew(slot: usize) {
     // It may be free already: never taken, or its thread could not give it back.
-    TAKEN[slot / 64].fetch_and(!(1 << (slot % 64)), Relaxed);
+    if let Some(word) = word(slot) {
+        word.fetch_and(!(1 << (slot % BITS)), Relaxed);
+    }
 }
 
 /// Creates the key.
@@ -90,11 +128,16 @@ pub(super) fn register() {
 
 #[cold]
 fn take() -> Option<usize> {
-    let slot = Bitmap(&TAKEN).take(THREADS)?;
+    let slot = claim()?;
+    // SAFETY: `map` stores nothing but the address of new zero bytes, once, by a release.
+    if slot >= FIRST && mapped::map(unsafe { CHUNKS.place(slot) }).is_none() {
+        unclaim(slot);
+        return None;
+    }
     // A handler that has interrupted this may have taken a slot already. (If it interrupts between
     // this load and the store below, a slot is lost until the process ends, no more.)
     if MINE.get() != 0 {
-        Bitmap(&TAKEN).give(slot);
+        unclaim(slot);
         return current();
     }
     // SeqCst: before all uses of the slot, pairs with `in_use`.
@@ -112,7 +155,7 @@ unsafe extern "C" fn give(slot: *mut c_void) {
     MINE.set(0);
     // A forgotten guard still uses a node of the slot: no other thread may ever get it.
     if Linux::tables().is_idle(slot) {
-        Bitmap(&TAKEN).give(slot);
+        unclaim(slot);
     }
 }
 

@@ -353,10 +353,10 @@ fn the_node_is_free_while_the_waiter_waits_for_the_lock() {
     let scene = stage();
     let waiter = scene.sleeper(1);
     scene.lock.lock();
-    assert!(!Toy::tables().slots[1].is_idle());
+    assert!(!Toy::tables().slot(1).is_idle());
     scene.condvar.notify_one();
     waiter.to(Point::Wait);
-    assert!(Toy::tables().slots[1].is_idle());
+    assert!(Toy::tables().slot(1).is_idle());
     scene.unlock();
     waiter.end();
 }

@@ -209,7 +209,7 @@ impl<P: Platform> Drop for Context<'_, P> {
 
 impl<P: Platform> State<P> {
     fn new(class: &'static Class<P>) -> Self {
-        let waiter = Waiter::<P>::new(&());
+        let waiter = Waiter::<P>::in_word(&());
         // A number that no other living context has.
         let stamp = class.stamp();
         if let Some(waiter) = &waiter {

@@ -34,7 +34,7 @@ impl<P: Platform, Y: Policy> KernelMutex<P, Y> {
             return true;
         }
         stat::count::<P>(Event::MutexOptFail);
-        match Waiter::new(self) {
+        match Waiter::in_word(self) {
             Some(waiter) => self.wait(&waiter, limit),
             None => limit.wait_without_node(|| self.spin_on_owner(None, Self::spin_end(limit))),
         }

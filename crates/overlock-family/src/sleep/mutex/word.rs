@@ -1,6 +1,6 @@
 //! The owner word: the owner, the CPU that it was on, and what its unlock has to do.
 
-use overlock_core::node::NodeId;
+use overlock_core::node::{MAX_SLOTS, NodeId};
 use overlock_core::platform::{Cpu, Platform};
 
 /// The list is not empty.
@@ -30,7 +30,9 @@ pub(super) fn mine<P: Platform>() -> u32 {
 /// locks. [`NodeId::new`] would check the slot's range once more, on the fast path.
 #[inline(always)]
 fn me<P: Platform>() -> Option<u16> {
-    P::slot().map(|slot| (slot as u16 + 1) << 2)
+    P::slot()
+        .filter(|&slot| slot < MAX_SLOTS)
+        .map(|slot| (slot as u16 + 1) << 2)
 }
 
 fn owner(word: u32) -> u16 {

@@ -28,12 +28,12 @@ pub(super) struct Context<P: FamilyPlatform> {
 }
 
 impl<P: FamilyPlatform> Context<P> {
-    /// Enters the next context; `None` where the thread has no slot, or its contexts are all in the
-    /// middle of locking.
+    /// Enters the next context; `None` where the thread has no slot or one beyond the table, or its
+    /// contexts are all in the middle of locking.
     #[inline]
     pub(super) fn enter() -> Option<Self> {
         let index = P::slot()?;
-        let contexts = &P::family_tables().threads[index].contexts;
+        let contexts = &P::family_tables().threads.get(index)?.contexts;
         let depth = contexts.depth.load(Relaxed) as usize;
         if depth >= CONTEXTS {
             return None;
