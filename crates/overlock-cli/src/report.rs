@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         processes.extend(read(path)?);
     }
     if !files.use_stdout() {
-        let text = stat::describe(&processes, width());
+        let text = stat::describe(&processes, width(), args.files.objects);
         print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&Document::of(processes))

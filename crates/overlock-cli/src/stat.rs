@@ -2,13 +2,16 @@
 //! saying what is in them.
 
 mod document;
+mod layout;
 mod living;
 mod mapping;
 mod process;
 mod rows;
+mod sums;
 mod svg;
 mod symbols;
 mod text;
+mod wrappers;
 
 pub use document::Document;
 pub use living::{Living, living, open};
@@ -31,6 +34,10 @@ pub struct Args {
     /// Write all that was counted as JSON; `-` is the standard output
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+
+    /// Show also the single locks of rows that have several, the longest waits first
+    #[arg(long)]
+    pub objects: bool,
 
     /// Draw the time spent in waits, by lock and call site
     #[arg(long, value_name = "FILE")]
@@ -98,6 +105,9 @@ pub mod tests {
         Row {
             lock: lock.to_owned(),
             object: lock.to_owned(),
+            objects: Vec::new(),
+            stack: Vec::new(),
+            sampled: true,
             kind: overlock_shared::ObjectKind::Mutex,
             init: None,
             site: place("section"),
@@ -124,6 +134,8 @@ pub mod tests {
             events: vec![Event {
                 name: "ready".to_owned(),
                 object: "ready".to_owned(),
+                objects: Vec::new(),
+                stack: Vec::new(),
                 kind: overlock_shared::ObjectKind::Cond,
                 init: None,
                 site: Some(place("idle")),
@@ -138,7 +150,12 @@ pub mod tests {
                 },
                 wake_avg_ns: Some(20_000.0),
             }],
+            kept: Vec::new(),
+            threads: 2,
+            thread_ns: Some(20_000),
+            is_go: false,
             took_locks: true,
+            lost_objects: 0,
             lost: 0,
             lost_holders: 0,
             lost_modules: 0,
@@ -166,22 +183,25 @@ pub mod tests {
             took_locks,
             ..process()
         };
-        let text = describe(&[empty(false)], None);
+        let text = describe(&[empty(false)], None, false);
         assert!(
             text.starts_with("program (process 7) took no mutex"),
             "{text}"
         );
-        let text = describe(&[empty(true)], None);
+        let text = describe(&[empty(true)], None, false);
         assert!(text.contains("no thread waited for a lock"), "{text}");
     }
 
     #[test]
     fn events_stand_below_locks_and_are_not_in_their_sum() {
-        let text = describe(&[process()], None);
+        let text = describe(&[process()], None, false);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "program (process 7): 10 us waited for locks");
-        assert!(lines[2].starts_with(" hot"), "{text}");
-        assert!(lines[2].contains(" 75 %"), "{text}");
+        assert_eq!(
+            lines[0],
+            "program (process 7): 10 us waited for locks, 50 % of 2 threads' time"
+        );
+        assert!(lines[2].starts_with(" 1  hot"), "{text}");
+        assert!(text.contains(" 75 %"), "{text}");
         let events = "9.0 s waited for events, which is no contention";
         let at = lines.iter().position(|line| *line == events);
         assert!(

@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let mut symbols = Symbols::new();
     if args.once {
         let process = Process::read(&table, &mut symbols);
-        let text = stat::describe(&[process], width());
+        let text = stat::describe(&[process], width(), false);
         return print(io::stdout().lock(), text.as_bytes());
     }
     if !io::stdout().is_terminal() {

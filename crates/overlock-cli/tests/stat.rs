@@ -77,11 +77,16 @@ fn the_contended_lock_is_on_top_with_its_sites_and_holders() {
         assert!((1_000_000.0..50_000_000.0).contains(&hold), "{text}");
     }
     let first = text.lines().nth(2).unwrap();
+    assert!(first.contains("hot ") && first.contains("short_"), "{text}");
+    let holder = text
+        .lines()
+        .find(|line| line.contains("100 % long_section hot.c:"));
+    assert!(holder.is_some(), "{text}");
     assert!(
-        first.contains("hot ") && first.contains("short_section hot.c:"),
+        text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
-    assert!(first.contains("long_section hot.c:"), "{text}");
+    assert!(text.contains(" time\n #  lock "), "{text}");
 }
 
 #[test]
@@ -95,14 +100,14 @@ fn acquisitions_are_counted_to_within_the_samples_error() {
         "{count}\n{text}"
     );
     assert_eq!(sum(&lonely, "contentions"), 0, "{text}");
-    let names: Vec<_> = lonely
-        .iter()
-        .map(|row| row["lock"].as_str().unwrap())
-        .collect();
-    assert!(
-        names.contains(&"own") && names.contains(&"own+0x28"),
-        "{names:?}"
-    );
+    // The locks of an array are one row, whose figures are estimates.
+    let names: Vec<_> = lonely.iter().map(|row| &row["lock"]).collect();
+    assert_eq!(names, ["own"], "{text}");
+    assert_eq!(lonely[0]["sampled"], true);
+    let marked = text
+        .lines()
+        .find(|line| line.contains(" own ") && line.contains(" ~"));
+    assert!(marked.is_some(), "{text}");
 }
 
 /// Fails where a program whose locks are not the C library's is said not to wait.
@@ -111,7 +116,10 @@ fn a_program_without_locks_of_the_c_library_is_told_from_one_that_does_not_wait(
     let text = |command: &mut Command| String::from_utf8(command.output().unwrap().stderr).unwrap();
     let none = text(run(&["--stat"]).arg("true"));
     assert!(none.contains("took no mutex"), "{none}");
-    assert!(none.contains("Rust, Go and Java"), "{none}");
+    assert!(
+        none.contains("no thread waited by the function syscall"),
+        "{none}"
+    );
     let few = compile("makes", "makes-counted", &[]);
     let few = text(run(&["--stat"]).arg(few));
     assert!(few.contains("no thread waited for a lock"), "{few}");
@@ -214,7 +222,7 @@ fn waits_for_events_stand_by_themselves() {
             ["mutex", "spin"].contains(&kind)
         }));
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].ends_with(" waited for locks"), "{text}");
+        assert!(lines[0].contains(" waited for locks, "), "{text}");
         assert!(lines[2].contains("want_quick events.c:"), "{text}");
         assert!(text.contains(" waited for events, which is no contention\n"));
     }
@@ -233,9 +241,13 @@ fn waits_without_locks_are_seen_with_their_spins() {
     // A wait that returns at once since its time is over is none.
     assert_eq!(sums("poll", "waits"), 1, "{text}");
     let futex = events.iter().find(|event| event["name"] == "turn").unwrap();
-    assert_eq!(
-        [&futex["kind"], &futex["site"]],
-        [&"futex".into(), &Value::Null]
+    assert_eq!(futex["kind"], "futex");
+    // By address and stack: in C there is no wrapper between.
+    assert!(futex["site"]["function"].is_string(), "{text}");
+    assert!(!futex["stack"].as_array().unwrap().is_empty());
+    assert!(
+        text.contains(" waited by the system call futex: "),
+        "{text}"
     );
     let spins = ["count", "in_time", "total_ns", "saved_ns"]
         .map(|key| futex["spins"][key].as_u64().unwrap());
@@ -305,7 +317,7 @@ fn names_of_c_stay_as_they_are() {
     let output = run(&["--stat"]).arg(plain).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     let row = text.lines().nth(2).unwrap();
-    assert!(row.starts_with(" m ") && row.contains(" t "), "{text}");
+    assert!(row.contains(" m ") && row.contains(" t "), "{text}");
 }
 
 /// Fails where the victim and the culprit are both called by the function that they are in.
@@ -360,7 +372,7 @@ fn a_program_that_is_killed_is_reported() {
     let (mut child, pid) = stays("hot-killed");
     kill_process(pid, Signal::KILL).unwrap();
     assert_eq!(ends(&mut child).signal(), Some(9));
-    assert!(rest(&mut child).contains("short_section hot.c:"));
+    assert!(rest(&mut child).contains("short_"));
 }
 
 #[test]
@@ -383,10 +395,7 @@ fn top_shows_a_program_that_runs() {
     let pid = pid.as_raw_nonzero().to_string();
     let text = common::text(overlock().args(["top", "--once", &pid]));
     let top = text.lines().nth(2).unwrap();
-    assert!(
-        top.contains("hot ") && top.contains("short_section hot.c:"),
-        "{text}"
-    );
+    assert!(top.contains("hot ") && top.contains("short_"), "{text}");
     // The process that has started it will do as well.
     let parent = child.id().to_string();
     let same = common::text(overlock().args(["top", "--once", &parent]));
@@ -423,7 +432,7 @@ fn a_program_without_us_leaves_a_table() {
         panic!("{tables:?}")
     };
     let text = common::text(overlock().arg("report").arg(table));
-    assert!(text.contains("short_section hot.c:"), "{text}");
+    assert!(text.contains("short_"), "{text}");
     let json = dir.path().join("r.json");
     common::text(
         overlock()

@@ -115,12 +115,16 @@ impl Cond {
         order::sleeps_releasing(address, site);
         let waits = stat::Event::begin();
         let any = Any::of(mutex);
-        Any::acquired_at(site);
+        let own = core::ptr::from_ref(self).addr();
+        Any::acquired_at(site, own);
         // SAFETY: the caller's promise: it owns the mutex.
         let (acquired, notified) = unsafe { self.cond().wait_limited(any, 0, until, token) };
         if let Some(waits) = waits {
-            let address = core::ptr::from_ref(self).addr();
-            waits.over(address, ObjectKind::Cond, site, !notified);
+            let as_lock = stat::usage::is_lock(own);
+            waits.over_as(own, ObjectKind::Cond, site, !notified, as_lock);
+        }
+        if notified {
+            stat::usage::is_taken(own);
         }
         if notified {
             return acquired;
@@ -144,7 +148,9 @@ impl Cond {
         wait: impl FnOnce(*mut c_void) -> c_int,
     ) -> c_int {
         if !mutex.is_ours() {
-            return wait(mutex.as_glibcs());
+            let own = core::ptr::from_ref(self).addr();
+            let wait = || wait(mutex.as_glibcs());
+            return stat::event_of_theirs(own, ObjectKind::Cond, site, |error| *error != 0, wait);
         }
         cancel::act();
         order::sleeps_releasing(core::ptr::from_ref(mutex).addr(), site);
@@ -201,7 +207,12 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
     // it is shared, and whose other bits hold the clock.
     let attributes = unsafe { attr.as_ref() };
     let flags = attributes.map_or(0, |&flags| flags);
-    if flags & SHARED != 0 || config::leaves_others() {
+    let leaves = config::leaves_others();
+    if flags & SHARED != 0 || leaves {
+        match leaves {
+            true => stat::initialised(cond.addr(), site),
+            false => stat::keeps(cond.addr(), ObjectKind::KeptShared, site),
+        }
         // SAFETY: the caller's promise.
         return unsafe { real::pthread_cond_init(cond.cast(), attr.cast()) };
     }
@@ -242,7 +253,11 @@ pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_signal(cond.as_glibcs()) });
     }
-    cond.cond().notify_one();
+    let address = core::ptr::from_ref(cond).addr();
+    stat::usage::signals(address);
+    if cond.cond().notify_one() {
+        stat::usage::has_signalled(address);
+    }
     0
 }
 
@@ -254,7 +269,11 @@ pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_broadcast(cond.as_glibcs()) });
     }
-    cond.cond().notify_all();
+    let address = core::ptr::from_ref(cond).addr();
+    stat::usage::signals(address);
+    if cond.cond().notify_all() > 0 {
+        stat::usage::has_signalled(address);
+    }
     0
 }
 

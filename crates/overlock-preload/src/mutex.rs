@@ -10,6 +10,7 @@
 //! | 0 | `lock`: an `Overlock`, 4 bytes | the lock |
 //! | 4 | the [validator's mark](crate::order::Object); 0 for none | its first user |
 //! | 8 | with statistics, the number of acquisitions, modulo 2^32 | the owner |
+//! | 12 | with statistics, of a recursive or error-checking one, the lower half of the owner's call site | the owner |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
 //! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal one, the lower half of its call site |
 //! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |
@@ -40,11 +41,12 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 use libc::{EAGAIN, EBUSY, EDEADLK, EPERM, ETIMEDOUT};
 use overlock_core::Deadline;
 use overlock_core::raw::{RawFork, RawLock, RawTimedLock};
+use overlock_shared::ObjectKind;
 
 use crate::order::{self, How};
 use crate::site::Site;
 use crate::thread::me;
-use crate::{config, fork, real};
+use crate::{config, fork, real, stat};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -74,6 +76,17 @@ const KIND_MASK: c_int = 0x3;
 /// sets it when it is asked for a normal or default mutex. No lock of ours elides.
 const NO_ELISION: c_int = 0x200;
 
+/// Returns why a mutex with these attributes is glibc's.
+fn kept_kind(attributes: c_int) -> ObjectKind {
+    const SHARED: c_int = 1 << 31;
+    const ROBUST: c_int = 1 << 30;
+    match attributes {
+        shared if shared & SHARED != 0 => ObjectKind::KeptShared,
+        robust if robust & ROBUST != 0 => ObjectKind::KeptRobust,
+        _ => ObjectKind::KeptPriority,
+    }
+}
+
 /// Returns the kind that attributes ask for, or `None` if such a mutex is glibc's.
 fn kind_of(attributes: c_int) -> Option<c_int> {
     let kind = attributes & !NO_ELISION;
@@ -84,6 +97,8 @@ fn kind_of(attributes: c_int) -> Option<c_int> {
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     Forever,
+    /// Without limit, as a waiter of a condition variable.
+    Again,
     /// Without limit, as a waiter of a condition variable that the lock has adopted as its own
     /// sleeper.
     Adopted,
@@ -175,7 +190,9 @@ impl Mutex {
     /// Acquires a lock that was not free, with statistics if configured. Returns 0 or an errno.
     fn wait(&self, wait: Wait, site: Site) -> c_int {
         match wait {
-            Wait::Forever | Wait::Adopted | Wait::Until(Ok(_)) if config::get().stat => {
+            Wait::Forever | Wait::Again | Wait::Adopted | Wait::Until(Ok(_))
+                if config::get().stat =>
+            {
                 self.wait_counted(wait, site)
             }
             _ => self.take(wait),
@@ -189,7 +206,7 @@ impl Mutex {
     /// Acquires the lock itself. Returns 0 or an errno.
     fn take(&self, wait: Wait) -> c_int {
         match wait {
-            Wait::Forever => {
+            Wait::Forever | Wait::Again => {
                 self.main().lock();
                 0
             }
@@ -269,7 +286,27 @@ impl Mutex {
             return self.acquire(Wait::Forever, site);
         }
         // SAFETY: the reference is to a mutex, which is glibc's.
-        unsafe { real::pthread_mutex_lock(self.as_glibcs()) }
+        let wait = || unsafe { real::pthread_mutex_lock(self.as_glibcs()) };
+        self.count_glibcs(site, wait)
+    }
+
+    /// Acquires one of glibc's by `wait`, with statistics if the configuration leaves it in place.
+    /// One that stays glibc's anyway is not counted.
+    fn count_glibcs(&self, site: Site, wait: impl FnOnce() -> c_int) -> c_int {
+        if config::get().mutex != config::Lock::Glibc {
+            return wait();
+        }
+        // SAFETY: as above.
+        let attempt = || unsafe { real::pthread_mutex_trylock(self.as_glibcs()) };
+        stat::count_theirs(self.address(), ObjectKind::Mutex, site, attempt, wait)
+    }
+
+    /// Acquires it after a wait for a condition.
+    fn acquire_again_any(&self, site: Site) -> c_int {
+        match self.is_ours() {
+            true => self.acquire(Wait::Again, site),
+            false => self.acquire_any(site),
+        }
     }
 
     /// Acquires one of ours as a sleeper that it has adopted.

@@ -146,6 +146,7 @@ impl Sem {
             }
         }
         if waiters(seen) > 0 {
+            stat::usage::has_signalled(core::ptr::from_ref(self).addr());
             futex::wake(address, 1);
         }
         0
@@ -156,6 +157,7 @@ impl Sem {
     fn wait(&self, until: Option<Deadline>, site: Site) -> c_int {
         cancel::act();
         if self.take(1) {
+            stat::usage::is_taken(core::ptr::from_ref(self).addr());
             return 0;
         }
         self.wait_counted(until, site)
@@ -168,7 +170,11 @@ impl Sem {
         let waits = stat::Event::begin();
         let result = self.wait_slowly(until);
         if let Some(waits) = waits {
-            waits.over(address, ObjectKind::Sem, site, result != 0);
+            let as_lock = stat::usage::is_lock(address);
+            waits.over_as(address, ObjectKind::Sem, site, result != 0, as_lock);
+        }
+        if result == 0 {
+            stat::usage::is_taken(address);
         }
         result
     }

@@ -20,22 +20,35 @@
 //! says how many acquisitions did not wait while others did, and how often others bypassed a
 //! waiter.
 
+mod cfi;
 mod clock;
 pub(crate) mod flight;
+mod kept;
 mod modules;
 mod objects;
+mod record;
+mod spot;
+mod stacks;
 mod table;
+mod theirs;
+mod threads;
+mod unwind;
+pub(crate) mod usage;
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use overlock_linux::__private::spin::Account;
-use overlock_shared::{Entry, MANY, ObjectKind, Place, SAMPLE, SPARSE, place};
+use overlock_linux::__private::spin::{self, Account};
+use overlock_shared::{MANY, ObjectKind, SAMPLE, SPARSE};
 
 use crate::config;
 use crate::site::Site;
+use flight::Holder;
+pub(crate) use kept::keeps;
 pub(crate) use objects::initialised;
-use objects::initialiser;
+pub(crate) use record::{released_by, sample, sample_shared, unfair};
+pub(crate) use spot::{Spot, Where};
 pub(crate) use table::{after_fork, keeping_errno, make_table, start, use_no_files};
+pub(crate) use theirs::{count_theirs, event_of_theirs};
 
 /// Whether the process has taken a lock that is counted.
 static USED: AtomicBool = AtomicBool::new(false);
@@ -53,14 +66,6 @@ pub(crate) fn takes_lock() {
         table::show_use();
         config::generation_changed();
     }
-}
-
-/// The key of an entry of the table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Where {
-    pub(crate) object: usize,
-    pub(crate) kind: ObjectKind,
-    pub(crate) site: Site,
 }
 
 /// Of the acquisitions that bypass waiters, one in this many is counted.
@@ -88,28 +93,29 @@ pub(crate) fn sampled(count: u32) -> bool {
 
 /// The weight of a [sampled] acquisition; `None` if it is not recorded. `count` is the lock's own
 /// acquisition count, or, for a lock without one, the thread's count of calls.
-pub(crate) fn weight(count: u32, is_locks_own: bool) -> Option<u64> {
+pub(crate) fn weight(count: u32, is_locks_own: bool) -> Option<u32> {
     // A rate of [`SPARSE`] for a thread's count would miss locks that a busy thread seldom takes.
     let rate = match is_locks_own && count >= MANY {
         true => SPARSE,
         false => SAMPLE,
     };
-    one_in(rate as u32, count).then_some(rate)
+    one_in(rate as u32, count).then_some(rate as u32)
 }
 
 /// A wait for a lock.
 #[derive(Debug)]
 pub(crate) struct Wait {
+    at: Spot,
     began_ns: u64,
-    holder: u32,
+    holder: Holder,
     count: u32,
 }
 
 impl Wait {
-    /// Begins a wait for a lock that is held. `holder` is the lower half of the holder's call site,
-    /// or 0; `count` is the lock's acquisition count.
-    pub(crate) fn begin(holder: u32, count: u32) -> Self {
+    /// Begins a wait for a lock that is held by `holder`; `count` is the lock's acquisition count.
+    pub(crate) fn begin(at: Spot, holder: Holder, count: u32) -> Self {
         Wait {
+            at,
             began_ns: clock::now(),
             holder,
             count,
@@ -117,7 +123,7 @@ impl Wait {
     }
 
     /// The result of a wait that ends at `now`, while others have acquired the lock `passed` times.
-    fn ends(self, now: u64, passed: u32) -> flight::Waited {
+    fn ends(&self, now: u64, passed: u32) -> flight::Waited {
         flight::Waited {
             ns: now.saturating_sub(self.began_ns),
             holder: self.holder,
@@ -127,27 +133,79 @@ impl Wait {
 
     /// Ends the wait with the lock, whose count is `count`, this acquisition included. Returns the
     /// flight's number, for the release.
-    pub(crate) fn over(self, at: Where, count: u32) -> u32 {
+    pub(crate) fn over(self, count: u32) -> u32 {
         let now = clock::now();
+        let ns = now.saturating_sub(self.began_ns);
+        self.over_after(ns, now, count)
+    }
+
+    /// The same for a wait of `ns`.
+    fn over_after(self, ns: u64, now: u64, count: u32) -> u32 {
         let passed = count.wrapping_sub(self.count).saturating_sub(1);
-        flight::begin(at, now, 1, Some(self.ends(now, passed)))
+        let holder = self.holder;
+        flight::begin(self.at, now, 1, Some(flight::Waited { ns, holder, passed }))
     }
 
     /// Ends the wait with a share of the lock, whose count is `count`, without this acquisition.
     /// Its hold time is not recorded.
-    pub(crate) fn over_shared(self, at: Where, count: u32) {
+    pub(crate) fn over_shared(self, count: u32) {
         let passed = count.wrapping_sub(self.count);
-        without_flight(at, 1, Some(&self.ends(clock::now(), passed)));
+        let waited = self.ends(clock::now(), passed);
+        record::without_flight(&self.at, 1, Some(&waited));
     }
 
     /// Ends the wait without the lock.
-    pub(crate) fn gave_up(self, at: Where) {
+    pub(crate) fn gave_up(self) {
         let waited = self.ends(clock::now(), 0);
-        if let Some((table, index, entry)) = entry(at) {
-            entry.gave_up.fetch_add(1, Relaxed);
-            record_wait(entry, waited.ns);
-            record_holder(table, index, &waited);
+        record::gave_up(&self.at, &waited);
+    }
+}
+
+/// A wait for a lock that ends a wait for a condition.
+#[derive(Debug)]
+pub(crate) struct WaitAgain {
+    wait: Wait,
+    account: Account,
+    cpu_ns: u64,
+}
+
+impl WaitAgain {
+    /// As [`Wait::begin`].
+    pub(crate) fn begin(at: Spot, holder: Holder, count: u32) -> Self {
+        WaitAgain {
+            account: Account::take(),
+            cpu_ns: clock::cpu(),
+            wait: Wait::begin(at, holder, count),
         }
+    }
+
+    /// Ends the wait of a thread that the lock has woken itself. It was held when the condition
+    /// `cond` was signalled, until it woke the thread.
+    pub(crate) fn adopted(at: Spot, holder: Holder, (cond, count): (usize, u32)) -> u32 {
+        let now = clock::now();
+        let account = Account::take();
+        account.put_back();
+        let woken = now.saturating_sub(account.latency);
+        let held = woken.saturating_sub(usage::signalled_ns(cond));
+        Wait::begin(at, holder, count).over_after(held, now, count)
+    }
+
+    /// As [`Wait::over`]. The wait is the time that the thread spun or slept until it was woken,
+    /// and not that in which it had no CPU.
+    pub(crate) fn over(self, count: u32) -> u32 {
+        let now = clock::now();
+        let own = Account::take();
+        // The wait for the condition has all of it.
+        self.account.put_back();
+        own.put_back();
+        let all = now.saturating_sub(self.wait.began_ns);
+        let spun = clock::cpu().saturating_sub(self.cpu_ns);
+        // Wake-ups are noted for the sake of spins.
+        let held = match spin::is_on() {
+            true => all.min(spun.saturating_add(own.asleep)),
+            false => all,
+        };
+        self.wait.over_after(held, now, count)
     }
 }
 
@@ -172,168 +230,23 @@ impl Event {
     /// Ends it; `gave_up` if nothing happened. The object at `address` may have been freed.
     #[cold]
     pub(crate) fn over(self, address: usize, kind: ObjectKind, site: Site, gave_up: bool) {
-        let at = Where {
-            object: address,
-            kind,
-            site,
-        };
+        self.over_as(address, kind, site, gave_up, false);
+    }
+
+    /// The same; `as_lock` if the object is used as a lock.
+    #[cold]
+    pub(crate) fn over_as(
+        self,
+        object: usize,
+        kind: ObjectKind,
+        site: Site,
+        gave_up: bool,
+        as_lock: bool,
+    ) {
         let ns = clock::now().saturating_sub(self.began_ns);
-        if let Some((_, _, entry)) = entry(at) {
-            entry.gave_up.fetch_add(gave_up.into(), Relaxed);
-            record_wait(entry, ns);
-            record_spins(entry);
-        }
-    }
-}
-
-/// Records an acquisition without a wait that was [sampled], with this weight. Returns the flight's
-/// number, for the release.
-#[cold]
-pub(crate) fn sample(at: Where, weight: u64) -> u32 {
-    flight::begin(at, clock::now(), weight, None)
-}
-
-/// As [`sample`], for a shared acquisition. Its hold time is not recorded.
-#[cold]
-pub(crate) fn sample_shared(at: Where, weight: u64) {
-    without_flight(at, weight, None);
-}
-
-/// Counts an acquisition while others waited for the lock; `count` is a different number each time,
-/// the lock's own or the thread's.
-#[cold]
-pub(crate) fn unfair(at: Where, count: u32) {
-    let weight = if count < FEW { 1 } else { UNFAIR };
-    if weight != 1 && !one_in(UNFAIR, count) {
-        return;
-    }
-    if let Some((_, _, entry)) = entry(at) {
-        entry.unfair.fetch_add(weight.into(), Relaxed);
-    }
-}
-
-/// Ends a flight with the release of its lock.
-#[cold]
-pub(crate) fn released_by(number: u32, release: impl FnOnce()) {
-    let at_ns = clock::now();
-    release();
-    let Some(flight) = flight::end(number) else {
-        return;
-    };
-    let Some((table, index, entry)) = entry(flight.at) else {
-        return;
-    };
-    let held = at_ns.saturating_sub(flight.began_ns);
-    entry.acquisitions.fetch_add(flight.weight, Relaxed);
-    entry
-        .hold_ns
-        .fetch_add(held.saturating_mul(flight.weight), Relaxed);
-    raise(&entry.hold_max_ns, held);
-    if let Some(waited) = &flight.waited {
-        record_passed(table, index, entry, waited);
-    }
-}
-
-/// Records an acquisition that has no flight: its hold time is not known.
-fn without_flight(at: Where, weight: u64, waited: Option<&flight::Waited>) {
-    let Some((table, index, entry)) = entry(at) else {
-        return;
-    };
-    entry.lost_holds.fetch_add(weight, Relaxed);
-    entry.acquisitions.fetch_add(weight, Relaxed);
-    if let Some(waited) = waited {
-        record_passed(table, index, entry, waited);
-    }
-}
-
-/// Raises a maximum. Mostly it is higher already, and then it is only read.
-fn raise(highest: &AtomicU64, value: u64) {
-    if highest.load(Relaxed) < value {
-        highest.fetch_max(value, Relaxed);
-    }
-}
-
-fn record_wait(entry: &Entry, ns: u64) {
-    entry.contentions.fetch_add(1, Relaxed);
-    entry.wait_ns.fetch_add(ns, Relaxed);
-    raise(&entry.wait_max_ns, ns);
-}
-
-/// Records what the thread's spins and wake-ups since the wait's beginning have come to.
-fn record_spins(entry: &Entry) {
-    let account = Account::take();
-    let sums = [
-        (&entry.spins, account.spins),
-        (&entry.spins_in_time, account.in_time),
-        (&entry.spin_ns, account.spun),
-        (&entry.saved_ns, account.saved),
-        (&entry.wakes, account.wakes),
-        (&entry.wake_ns, account.latency),
-    ];
-    for (sum, more) in sums {
-        if more != 0 {
-            sum.fetch_add(more, Relaxed);
-        }
-    }
-}
-
-/// Records a wait that has ended with the lock.
-fn record_passed(
-    table: &overlock_shared::Table,
-    index: usize,
-    entry: &Entry,
-    waited: &flight::Waited,
-) {
-    record_wait(entry, waited.ns);
-    entry.passed.fetch_add(waited.passed.into(), Relaxed);
-    raise(&entry.passed_max, waited.passed.into());
-    record_holder(table, index, waited);
-}
-
-fn record_holder(table: &overlock_shared::Table, index: usize, waited: &flight::Waited) {
-    let words = [index as u64, waited.holder.into()];
-    let holder = match place(&table.holders, &words) {
-        Some(Place::Known(_, holder)) => holder,
-        Some(Place::New(_, holder)) => {
-            holder.entry.store(index as u32, Relaxed);
-            holder.site.store(waited.holder, Relaxed);
-            table::show(&holder.ready);
-            holder
-        }
-        None => {
-            table.header.lost_holders.fetch_add(1, Relaxed);
-            return;
-        }
-    };
-    holder.waits.fetch_add(1, Relaxed);
-    holder.wait_ns.fetch_add(waited.ns, Relaxed);
-}
-
-/// Returns the table, and the number and the address of the entry.
-fn entry(at: Where) -> Option<(&'static overlock_shared::Table, usize, &'static Entry)> {
-    let table = table::get()?;
-    let init = initialiser(at.object);
-    let words = [
-        at.object as u64,
-        at.kind as u64,
-        at.site as u64,
-        init as u64,
-    ];
-    match place(&table.entries, &words) {
-        Some(Place::Known(index, entry)) => Some((table, index, entry)),
-        Some(Place::New(index, entry)) => {
-            entry.object.store(at.object as u64, Relaxed);
-            entry.site.store(at.site as u64, Relaxed);
-            entry.init.store(init as u64, Relaxed);
-            entry.kind.store(at.kind as u32, Relaxed);
-            table::show(&entry.ready);
-            modules::read_if_unknown(table, at.site);
-            Some((table, index, entry))
-        }
-        None => {
-            table.header.lost_entries.fetch_add(1, Relaxed);
-            None
-        }
+        let account = Account::take();
+        let at = Spot::of(Where { object, kind, site });
+        record::event(&at, ns, &account, gave_up, as_lock);
     }
 }
 
@@ -350,7 +263,7 @@ mod tests {
                 assert!(sampled(count));
                 Some(weight)
             });
-            let sum: u64 = weights.sum();
+            let sum: u64 = weights.map(u64::from).sum();
             let all = u64::from(all);
             assert!(
                 (all - 2 * SPARSE..all + 2 * SPARSE).contains(&sum),

@@ -24,12 +24,18 @@ pub use text::Path;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// The version of the layout, which any change of the types below increments.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
-/// The number of entries: call sites of all locks.
+/// The number of entries: pairs of where a lock is initialised and where it is acquired.
 pub const ENTRIES: usize = 8192;
-/// The number of holders: pairs of a waiter's entry and a holder's call site.
+/// The number of holders: pairs of a waiter's entry and a holder's stack or call site.
 pub const HOLDERS: usize = 8192;
+/// The number of pairs of an entry and a lock that threads waited for there.
+pub const OBJECTS: usize = 8192;
+/// The number of stacks.
+pub const STACKS: usize = 8192;
+/// The number of frames of a stack, from the call site outwards.
+pub const DEPTH: usize = 8;
 /// The number of modules: files whose code was mapped at any time.
 pub const MODULES: usize = 256;
 
@@ -53,7 +59,7 @@ pub const PREFIX: &str = "overlock-stat.";
 pub const FAILED: &str = "overlock-stat-failed.";
 
 /// The kind of object of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum ObjectKind {
     /// A `pthread_mutex_t`.
@@ -73,11 +79,18 @@ pub enum ObjectKind {
     Futex = 8,
     /// An epoll object, or the files of a poll or a select.
     Poll = 9,
+    /// Locks that stay the C library's, as they are shared between processes. They are not counted,
+    /// but for their number.
+    KeptShared = 10,
+    /// The same, as they are robust.
+    KeptRobust = 11,
+    /// The same, as they are bound to priorities.
+    KeptPriority = 12,
 }
 
 impl ObjectKind {
     /// All kinds.
-    pub const ALL: [ObjectKind; 9] = [
+    pub const ALL: [ObjectKind; 12] = [
         ObjectKind::Mutex,
         ObjectKind::Read,
         ObjectKind::Write,
@@ -87,6 +100,9 @@ impl ObjectKind {
         ObjectKind::Barrier,
         ObjectKind::Futex,
         ObjectKind::Poll,
+        ObjectKind::KeptShared,
+        ObjectKind::KeptRobust,
+        ObjectKind::KeptPriority,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -100,6 +116,9 @@ impl ObjectKind {
             ObjectKind::Barrier => "barrier",
             ObjectKind::Futex => "futex",
             ObjectKind::Poll => "poll",
+            ObjectKind::KeptShared => "shared",
+            ObjectKind::KeptRobust => "robust",
+            ObjectKind::KeptPriority => "priority",
         }
     }
 
@@ -113,6 +132,15 @@ impl ObjectKind {
                 | ObjectKind::Barrier
                 | ObjectKind::Futex
                 | ObjectKind::Poll
+        )
+    }
+
+    /// Whether it stays the C library's and is not counted, but for the number of objects: in
+    /// `acquisitions`, at the site of the initialisation.
+    pub const fn is_kept(self) -> bool {
+        matches!(
+            self,
+            ObjectKind::KeptShared | ObjectKind::KeptRobust | ObjectKind::KeptPriority
         )
     }
 
@@ -138,10 +166,14 @@ pub struct Table {
     pub header: Header,
     /// Files whose code was mapped.
     pub modules: [Module; MODULES],
-    /// Counts by lock and call site: a hash table.
+    /// Counts by initialisation and call site: a hash table.
     pub entries: [Entry; ENTRIES],
     /// Waits by the holder that caused them: a hash table.
     pub holders: [Holder; HOLDERS],
+    /// Waits by object: a hash table.
+    pub objects: [Object; OBJECTS],
+    /// Stacks of call sites: a hash table.
+    pub stacks: [Stack; STACKS],
 }
 
 /// Identification of the table and of its process.
@@ -158,6 +190,16 @@ pub struct Header {
     pub size: AtomicU64,
     /// The start of counting, in nanoseconds of the monotonic clock.
     pub began_ns: AtomicU64,
+    /// The end of the process, by the same clock; 0 before, and of one that was killed.
+    pub ended_ns: AtomicU64,
+    /// Threads that have used a lock, or waited.
+    pub threads: AtomicU32,
+    /// Those of them that have not ended.
+    pub alive: AtomicU32,
+    /// The sum of the times at which they began, modulo 2^64.
+    pub thread_begins: AtomicU64,
+    /// The sum of the times at which the others ended, modulo 2^64.
+    pub thread_ends: AtomicU64,
     pub modules: AtomicU32,
     /// Modules for which there was no room.
     pub lost_modules: AtomicU32,
@@ -167,6 +209,10 @@ pub struct Header {
     pub lost_entries: AtomicU64,
     /// Waits whose holder was not counted, because all holders in reach were taken.
     pub lost_holders: AtomicU64,
+    /// Waits whose object was not counted, because all objects in reach were taken.
+    pub lost_objects: AtomicU64,
+    /// The program's name: the first of its arguments.
+    pub program: Path,
 }
 
 /// A mapping of code.
@@ -183,21 +229,29 @@ pub struct Module {
     pub path: Path,
 }
 
-/// Counts of one lock, or other object that threads wait for, at one call site.
+/// Counts of the locks that were initialised at one place, or of other objects that threads wait
+/// for, at one call site.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Entry {
-    /// Hash of the four fields that follow; 0 for a free entry.
+    /// Hash of the address if that is of a variable, and of the next five fields; 0 for a free
+    /// entry.
     pub key: AtomicU64,
-    /// The lock's address.
-    pub object: AtomicU64,
     /// The call site of the acquisition: a return address.
     pub site: AtomicU64,
     /// The call site of the initialisation: a return address, or 0 without such a call.
     pub init: AtomicU64,
+    /// The number of the stack of `site`, from 1 on; 0 where that is not known.
+    pub stack: AtomicU32,
+    /// The same of `init`.
+    pub init_stack: AtomicU32,
     pub kind: AtomicU32,
-    /// 1 once the four fields can be read.
+    /// 1 once the fields above and `object` can be read.
     pub ready: AtomicU32,
+    /// The address of the lock, or of the first of several.
+    pub object: AtomicU64,
+    /// Waits for a condition or a semaphore that was used as a lock.
+    pub as_lock: AtomicU64,
     /// Acquisitions, those without a wait scaled from samples; 0 for kinds that are not
     /// [sampled](ObjectKind::is_sampled).
     pub acquisitions: AtomicU64,
@@ -239,19 +293,62 @@ pub struct Entry {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Holder {
-    /// Hash of the two fields that follow; 0 for a free item.
+    /// Hash of the three fields that follow; 0 for a free item.
     pub key: AtomicU64,
     /// The index of the waiters' entry.
     pub entry: AtomicU32,
     /// The lower half of the holder's return address; 0 if that is not known.
     pub site: AtomicU32,
-    /// 1 once the two fields can be read.
+    /// The number of its stack, from 1 on; 0 where that is not known.
+    pub stack: AtomicU32,
+    /// 1 once the three fields can be read.
     pub ready: AtomicU32,
-    pub unused: AtomicU32,
     /// Waits that began while the lock was held from there.
     pub waits: AtomicU64,
     /// The sum of their wait times, in nanoseconds.
     pub wait_ns: AtomicU64,
+}
+
+/// Waits of one entry for one object.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Object {
+    /// Hash of the two fields that follow; 0 for a free item.
+    pub key: AtomicU64,
+    /// The object's address.
+    pub address: AtomicU64,
+    /// The index of the entry.
+    pub entry: AtomicU32,
+    /// 1 once the two fields can be read.
+    pub ready: AtomicU32,
+    pub waits: AtomicU64,
+    /// The sum of their times, in nanoseconds.
+    pub wait_ns: AtomicU64,
+}
+
+/// Return addresses, from the call site outwards.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Stack {
+    /// Hash of the frames; 0 for a free item.
+    pub key: AtomicU64,
+    /// Zeros follow the last.
+    pub frames: [AtomicU64; DEPTH],
+    /// 1 once the frames can be read.
+    pub ready: AtomicU32,
+    pub unused: AtomicU32,
+}
+
+impl Keyed for Object {
+    fn key(&self) -> &AtomicU64 {
+        &self.key
+    }
+}
+
+impl Keyed for Stack {
+    fn key(&self) -> &AtomicU64 {
+        &self.key
+    }
 }
 
 impl Keyed for Entry {

@@ -24,6 +24,8 @@ const SHM: &str = "/dev/shm";
 struct Tables {
     dir: TempDir,
     child: u32,
+    /// Whether single locks are shown.
+    objects: bool,
 }
 
 impl Tables {
@@ -60,7 +62,7 @@ impl Watch for Tables {
 
     fn signalled(&mut self) -> bool {
         match self.processes() {
-            Ok(processes) => print(&processes),
+            Ok(processes) => print(&processes, self.objects),
             Err(exit) => {
                 exit.report(crate::NAME);
             }
@@ -74,6 +76,7 @@ pub fn count(program: &Path, command: Command) -> Result<(ExitStatus, Vec<Proces
     let mut tables = Tables {
         dir: directory()?,
         child: 0,
+        objects: false,
     };
     let status = launch::run(program, counting(command, &tables), &mut tables)?;
     Ok((status, tables.processes()?))
@@ -92,13 +95,14 @@ pub fn run(args: &Args, program: &Path, command: Command) -> Result<ExitStatus, 
     let mut tables = Tables {
         dir: directory()?,
         child: 0,
+        objects: args.files.objects,
     };
     let start = Instant::now();
     let status = launch::run(program, counting(command, &tables), &mut tables)?;
     let seconds = start.elapsed().as_secs_f64();
     let processes = tables.processes()?;
     if !files.use_stdout() || args.stat {
-        print(&processes);
+        print(&processes, args.files.objects);
     }
     if let Some(text) = stat::without_table(tables.dir.path()) {
         stat::say(&text);
@@ -118,9 +122,9 @@ pub fn run(args: &Args, program: &Path, command: Command) -> Result<ExitStatus, 
 }
 
 /// The standard output is the program's.
-fn print(processes: &[Process]) {
+fn print(processes: &[Process], objects: bool) {
     let width = width_of(io::stderr());
-    stat::say(&stat::describe(processes, width));
+    stat::say(&stat::describe(processes, width, objects));
 }
 
 fn directory() -> Result<TempDir, Exit> {

@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use overlock_shared::{FAILED, PREFIX};
+use overlock_shared::{FAILED, Header, PREFIX};
 use serde::Serialize;
 
 use super::mapping::Mapping;
-use super::rows::{self, Event, Row};
-use super::symbols::Symbols;
+use super::rows::{self, Event, Kept, Row};
+use super::symbols::{self, Symbols};
 
 /// The counts of one process.
 #[derive(Debug, Serialize)]
@@ -24,12 +24,22 @@ pub struct Process {
     pub locks: Vec<Row>,
     /// Waits for events, by call site, the longest waits first.
     pub events: Vec<Event>,
+    /// Objects that stay the C library's, and are not counted.
+    pub kept: Vec<Kept>,
+    /// Threads that have used a lock, or waited.
+    pub threads: u32,
+    /// How long these have lived, in all; null where their end is not known.
+    pub thread_ns: Option<u64>,
+    /// Whether it is a program in Go, whose own locks are not seen.
+    pub is_go: bool,
     /// Whether it took a mutex or a reader-writer lock that is counted.
     pub took_locks: bool,
     /// Acquisitions and waits for which there was no room.
     pub lost: u64,
     /// Waits whose holders found no room.
     pub lost_holders: u64,
+    /// Waits whose object found no room.
+    pub lost_objects: u64,
     /// Files of code that found no room.
     pub lost_modules: u32,
 }
@@ -40,32 +50,58 @@ impl Process {
         rows::meet(table, symbols);
         let header = &table.header;
         let lost = |count: &AtomicU64| count.load(Relaxed);
+        let mut program = [0; overlock_shared::Path::MAX];
+        let program = String::from_utf8_lossy(header.program.get(&mut program));
+        let program = program.rsplit('/').next().unwrap_or_default();
+        let rows::Rows {
+            locks,
+            events,
+            kept,
+        } = rows::rows(table, symbols);
         Self {
             pid: header.pid.load(Relaxed),
-            program: symbols.program(),
-            locks: rows::rows(table, symbols),
-            events: rows::events(table, symbols),
+            program: match program {
+                "" => symbols.program(),
+                program => symbols::plain(program),
+            },
+            locks,
+            events,
+            kept,
+            threads: header.threads.load(Relaxed),
+            thread_ns: thread_ns(header),
+            is_go: symbols.is_go(),
             took_locks: header.used.load(Relaxed) != 0,
             lost: lost(&header.lost_entries),
             lost_holders: lost(&header.lost_holders),
+            lost_objects: lost(&header.lost_objects),
             lost_modules: header.lost_modules.load(Relaxed),
         }
     }
 
     /// Whether there is nothing to show of it.
     pub fn is_empty(&self) -> bool {
-        self.locks.is_empty() && self.events.is_empty()
+        self.locks.is_empty() && self.events.is_empty() && self.kept.is_empty()
     }
 
     /// Nanoseconds spent waiting for locks, in all.
     pub fn wait_ns(&self) -> u64 {
         self.locks.iter().map(|row| row.wait.total_ns).sum()
     }
+}
 
-    /// The same for events.
-    pub fn events_ns(&self) -> u64 {
-        self.events.iter().map(|event| event.wait.total_ns).sum()
-    }
+/// How long the threads have lived: until now, or until the process ended.
+fn thread_ns(header: &Header) -> Option<u64> {
+    let ended = header.ended_ns.load(Relaxed);
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    let until = if ended == 0 { now } else { ended };
+    // Sums modulo 2^64, of which the difference is small.
+    let alive = u64::from(header.alive.load(Relaxed)).wrapping_mul(until);
+    let ends = header.thread_ends.load(Relaxed).wrapping_add(alive);
+    let lived = ends.wrapping_sub(header.thread_begins.load(Relaxed));
+    // They were read while they changed, or the machine was started anew since.
+    let most = until.checked_mul(header.threads.load(Relaxed).into())?;
+    Some(lived).filter(|&lived| lived > 0 && lived <= most)
 }
 
 /// All that the processes under a directory have counted. `first` comes first, and then those with

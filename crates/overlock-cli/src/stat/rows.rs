@@ -1,14 +1,17 @@
 //! The rows of a table, with names.
 
+use std::cmp::Reverse;
+use std::collections::{HashMap, hash_map};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_shared::{Entry, ObjectKind, Path, Table};
+use overlock_shared::{ObjectKind, Path, Table};
 use serde::{Serialize, Serializer};
 
+use super::sums::Sum;
 use super::symbols::{Module, Place, Symbols};
+use super::wrappers;
 
 fn name<S: Serializer>(kind: &ObjectKind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(kind.name())
@@ -26,12 +29,11 @@ pub struct Times {
 }
 
 impl Times {
-    fn new(total: &AtomicU64, max: &AtomicU64, of: u64) -> Self {
-        let total_ns = total.load(Relaxed);
+    pub(super) fn new(total_ns: u64, max_ns: u64, of: u64) -> Self {
         Self {
             total_ns,
             avg_ns: (of > 0).then(|| total_ns as f64 / of as f64),
-            max_ns: max.load(Relaxed),
+            max_ns,
         }
     }
 }
@@ -47,22 +49,41 @@ pub struct Holder {
     pub wait_ns: u64,
 }
 
-/// One lock at one call site.
+/// One of the locks of a row, or of the objects of an event.
+#[derive(Clone, Debug, Serialize)]
+pub struct Object {
+    /// Its variable; null if it is none.
+    pub name: Option<String>,
+    /// Its address.
+    pub address: String,
+    /// The waits for it.
+    pub waits: u64,
+    /// Their sum.
+    pub wait_ns: u64,
+}
+
+/// Locks that were initialised at one place, at one call site.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The lock: its variable, or where it was initialised, or its address.
     pub lock: String,
-    /// Its address.
+    /// The address of the first.
     pub object: String,
+    /// Those that threads waited for, the longest waits first.
+    pub objects: Vec<Object>,
     /// Its kind.
     #[serde(serialize_with = "name")]
     pub kind: ObjectKind,
     /// The place of its initialisation, if by a call.
     pub init: Option<Place>,
-    /// The call site of the acquisitions.
+    /// The call site of the acquisitions: of callers the first that is no wrapper of a lock.
     pub site: Place,
+    /// All that are known, from the call outwards.
+    pub stack: Vec<Place>,
     /// Acquisitions; null for those that count waits only.
     pub acquisitions: Option<u64>,
+    /// Whether acquisitions and holds are estimated from samples.
+    pub sampled: bool,
     /// Those that had to wait, and waits in vain.
     pub contentions: u64,
     /// Waits in vain.
@@ -105,8 +126,10 @@ pub struct Spins {
 pub struct Event {
     /// The name of the object: its variable, the place of its initialisation, or its address.
     pub name: String,
-    /// Its address.
+    /// The address of the first.
     pub object: String,
+    /// All of them, the longest waits first.
+    pub objects: Vec<Object>,
     /// Its kind.
     #[serde(serialize_with = "name")]
     pub kind: ObjectKind,
@@ -114,6 +137,8 @@ pub struct Event {
     pub init: Option<Place>,
     /// The call site of the waits; null where it is not known.
     pub site: Option<Place>,
+    /// All callers that are known, from the call outwards.
+    pub stack: Vec<Place>,
     /// Waits.
     pub waits: u64,
     /// Those that ended otherwise.
@@ -127,13 +152,16 @@ pub struct Event {
     pub wake_avg_ns: Option<f64>,
 }
 
-/// The names in an entry of any kind.
-struct Names {
-    name: String,
-    object: String,
-    kind: ObjectKind,
-    init: Option<Place>,
-    site: Option<Place>,
+/// Objects that stay the C library's, and are not counted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kept {
+    /// Why they do.
+    #[serde(serialize_with = "name")]
+    pub kind: ObjectKind,
+    /// The call site of their initialisation.
+    pub site: Option<Place>,
+    /// How many were initialised there.
+    pub objects: u64,
 }
 
 /// Brings the names up to what the table has.
@@ -152,135 +180,98 @@ pub fn meet(table: &Table, symbols: &mut Symbols) {
     }
 }
 
-/// All locks by call site, those with the longest waits first.
-pub fn rows(table: &Table, symbols: &Symbols) -> Vec<Row> {
-    let mut holders: Vec<Vec<Holder>> = table.entries.iter().map(|_| Vec::new()).collect();
+/// All that a table says.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Locks, those with the longest waits first.
+    pub locks: Vec<Row>,
+    /// Places where threads wait for something to happen, the longest waits first.
+    pub events: Vec<Event>,
+    /// What is not counted.
+    pub kept: Vec<Kept>,
+}
+
+/// Reads the rows. Entries that people would call the same are one.
+pub fn rows(table: &Table, symbols: &Symbols) -> Rows {
+    let mut sums: HashMap<(String, ObjectKind, String), Sum> = HashMap::new();
+    let mut places: Vec<Option<(String, ObjectKind, String)>> = Vec::new();
+    for entry in &table.entries {
+        let key = Sum::of(table, entry, symbols).map(|sum| {
+            let site = sum.site.as_ref().map_or_else(String::new, Place::to_string);
+            let key = (sum.lock.clone(), sum.kind, site);
+            match sums.entry(key.clone()) {
+                hash_map::Entry::Occupied(mut known) => known.get_mut().add(entry),
+                hash_map::Entry::Vacant(free) => free.insert(sum).add(entry),
+            }
+            key
+        });
+        places.push(key);
+    }
+    let key = |entry: u32| places.get(entry as usize)?.as_ref();
     for holder in &table.holders {
         // Acquire: pairs with the store after its names were written.
         if holder.ready.load(Acquire) == 0 {
             continue;
         }
         let site = symbols.whole(holder.site.load(Relaxed));
-        if let Some(holders) = holders.get_mut(holder.entry.load(Relaxed) as usize) {
-            holders.push(Holder {
-                site: site.map(|site| symbols.call(site)),
-                waits: holder.waits.load(Relaxed),
-                wait_ns: holder.wait_ns.load(Relaxed),
-            });
+        let stack = stack(
+            table,
+            holder.stack.load(Relaxed),
+            site.unwrap_or(0),
+            symbols,
+        );
+        if let Some(sum) = key(holder.entry.load(Relaxed)).and_then(|key| sums.get_mut(key)) {
+            let site = wrappers::named(&stack).cloned();
+            let waits = (holder.waits.load(Relaxed), holder.wait_ns.load(Relaxed));
+            sum.add_holder(site, waits);
         }
     }
-    let pairs = table.entries.iter().zip(holders);
-    let named = pairs.filter_map(|(entry, holders)| {
-        let names = names(entry, symbols)?;
-        row(entry, holders, names)
+    for object in &table.objects {
+        // Acquire: as above.
+        if object.ready.load(Acquire) == 0 {
+            continue;
+        }
+        if let Some(sum) = key(object.entry.load(Relaxed)).and_then(|key| sums.get_mut(key)) {
+            let waits = (object.waits.load(Relaxed), object.wait_ns.load(Relaxed));
+            sum.add_object(object.address.load(Relaxed), waits, symbols);
+        }
+    }
+    let mut rows = Rows::default();
+    for sum in sums.into_values() {
+        match sum.kind {
+            kind if kind.is_kept() => rows.kept.push(sum.kept()),
+            kind if kind.is_event() && !sum.is_lock() => rows.events.push(sum.event()),
+            _ => rows.locks.extend(sum.row()),
+        }
+    }
+    rows.locks.sort_by_cached_key(|row| {
+        let counts = (row.wait.total_ns, row.contentions, row.acquisitions);
+        (Reverse(counts), row.lock.clone(), row.site.to_string())
     });
-    let mut rows: Vec<Row> = named.filter(|row| !row.kind.is_event()).collect();
-    rows.sort_by_key(|row| {
-        let Row {
-            wait,
-            contentions,
-            acquisitions,
-            ..
-        } = row;
-        std::cmp::Reverse((wait.total_ns, *contentions, *acquisitions))
-    });
+    let order = |event: &Event| {
+        (
+            Reverse((event.wait.total_ns, event.waits)),
+            event.name.clone(),
+        )
+    };
+    rows.events.sort_by_cached_key(order);
+    rows.kept.sort_by_key(|kept| Reverse(kept.objects));
     rows
 }
 
-/// All places where threads wait for something to happen, those with the longest waits first.
-pub fn events(table: &Table, symbols: &Symbols) -> Vec<Event> {
-    let named = table.entries.iter();
-    let named = named.filter_map(|entry| Some((entry, names(entry, symbols)?)));
-    let mut events: Vec<Event> = named
-        .filter(|(_, names)| names.kind.is_event())
-        .map(|(entry, names)| event(entry, names))
-        .collect();
-    events.sort_by_key(|event| std::cmp::Reverse((event.wait.total_ns, event.waits)));
-    events
-}
-
-/// `None` for an entry that is free, or not ready.
-fn names(entry: &Entry, symbols: &Symbols) -> Option<Names> {
+/// The places of a stack, or of its call site alone.
+pub(super) fn stack(table: &Table, number: u32, site: u64, symbols: &Symbols) -> Vec<Place> {
+    let stack = table.stacks.get((number as usize).wrapping_sub(1));
     // Acquire: as above.
-    if entry.ready.load(Acquire) == 0 {
-        return None;
-    }
-    let kind = ObjectKind::of(entry.kind.load(Relaxed))?;
-    let object = entry.object.load(Relaxed);
-    let init = Some(entry.init.load(Relaxed)).filter(|&init| init != 0);
-    let init = init.map(|init| symbols.call(init));
-    let variable = symbols.variable(object);
-    let name = variable.or_else(|| init.as_ref().map(|init| format!("of {init}")));
-    let unknown = || match kind {
-        // Of an epoll object there is the file descriptor.
-        ObjectKind::Poll if (1..1 << 20).contains(&object) => format!("epoll {object}"),
-        _ => format!("{object:#x}"),
+    let stack = stack.filter(|stack| stack.ready.load(Acquire) != 0);
+    let frames: Vec<u64> = match stack {
+        Some(stack) => stack
+            .frames
+            .iter()
+            .map(|frame| frame.load(Relaxed))
+            .collect(),
+        None => vec![site],
     };
-    Some(Names {
-        name: name.unwrap_or_else(unknown),
-        object: format!("{object:#x}"),
-        kind,
-        init,
-        site: Some(entry.site.load(Relaxed))
-            .filter(|&site| site != 0)
-            .map(|site| symbols.call(site)),
-    })
-}
-
-/// `None` without a call site, which only events do without.
-fn row(entry: &Entry, mut holders: Vec<Holder>, names: Names) -> Option<Row> {
-    holders.sort_by_key(|holder| std::cmp::Reverse(holder.wait_ns));
-    let kind = names.kind;
-    let acquisitions = entry.acquisitions.load(Relaxed);
-    let contentions = entry.contentions.load(Relaxed);
-    let gave_up = entry.gave_up.load(Relaxed);
-    let known = acquisitions.saturating_sub(entry.lost_holds.load(Relaxed));
-    let queued = contentions.saturating_sub(gave_up);
-    let counts = kind.is_sampled();
-    let unfair = counts.then(|| entry.unfair.load(Relaxed));
-    let share = |unfair: u64| unfair as f64 / (unfair + queued) as f64;
-    let passed = entry.passed.load(Relaxed);
-    Some(Row {
-        lock: names.name,
-        object: names.object,
-        kind: names.kind,
-        init: names.init,
-        site: names.site?,
-        // Of few that do not wait none may have been sampled, but those that were unfair are
-        // counted at first.
-        acquisitions: unfair.map(|unfair| acquisitions.max(queued + unfair)),
-        contentions,
-        gave_up,
-        wait: Times::new(&entry.wait_ns, &entry.wait_max_ns, contentions),
-        hold: Times::new(&entry.hold_ns, &entry.hold_max_ns, known),
-        queued,
-        unfair,
-        unfair_share: unfair.filter(|unfair| unfair + queued > 0).map(share),
-        passed_avg: (counts && queued > 0).then(|| passed as f64 / queued as f64),
-        passed_max: counts.then(|| entry.passed_max.load(Relaxed)),
-        holders,
-    })
-}
-
-fn event(entry: &Entry, names: Names) -> Event {
-    let waits = entry.contentions.load(Relaxed);
-    Event {
-        name: names.name,
-        object: names.object,
-        kind: names.kind,
-        init: names.init,
-        site: names.site,
-        waits,
-        gave_up: entry.gave_up.load(Relaxed),
-        wait: Times::new(&entry.wait_ns, &entry.wait_max_ns, waits),
-        spins: Spins {
-            count: entry.spins.load(Relaxed),
-            in_time: entry.spins_in_time.load(Relaxed),
-            total_ns: entry.spin_ns.load(Relaxed),
-            saved_ns: entry.saved_ns.load(Relaxed),
-        },
-        wake_avg_ns: Some(entry.wakes.load(Relaxed))
-            .filter(|&wakes| wakes > 0)
-            .map(|wakes| entry.wake_ns.load(Relaxed) as f64 / wakes as f64),
-    }
+    let frames = frames.into_iter().take_while(|&frame| frame != 0);
+    frames.map(|frame| symbols.call(frame)).collect()
 }

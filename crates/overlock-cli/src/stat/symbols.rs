@@ -102,6 +102,7 @@ const PAGE: u64 = 4096;
 /// The symbols of a file.
 struct Known {
     segments: Vec<Segment>,
+    is_go: bool,
     loader: Option<Loader>,
 }
 
@@ -140,6 +141,12 @@ impl Symbols {
         name.to_string_lossy().into_owned()
     }
 
+    /// Whether the program is one in Go.
+    pub fn is_go(&self) -> bool {
+        let path = self.modules.first().map(|module| &module.path);
+        path.is_some_and(|path| self.files[path].is_go)
+    }
+
     /// One more mapping.
     pub fn add(&mut self, module: Module) {
         self.known(&module.path);
@@ -153,10 +160,12 @@ impl Symbols {
         known.or_insert_with(|| match is_file() {
             true => Known {
                 segments: segments(path).unwrap_or_default(),
+                is_go: is_go(path),
                 loader: Loader::new(path).ok(),
             },
             false => Known {
                 segments: Vec::new(),
+                is_go: false,
                 loader: None,
             },
         })
@@ -195,7 +204,10 @@ impl Symbols {
         let segment = known.segments.iter().find(|segment| segment.contains(at))?;
         let loader = known.loader.as_ref()?;
         if !segment.is_code {
-            return variable(loader, at);
+            return variable(loader, at).map(|(name, within)| match within {
+                0 => name,
+                within => format!("{name}+{within:#x}"),
+            });
         }
         let mut place = Place {
             module: Some(plain(&path.display().to_string())),
@@ -218,8 +230,8 @@ impl Symbols {
         })
     }
 
-    /// The variable at an address.
-    pub fn variable(&self, address: u64) -> Option<String> {
+    /// The variable at an address, and the distance from its start.
+    pub fn variable(&self, address: u64) -> Option<(String, u64)> {
         self.modules.iter().rev().find_map(|module| {
             let known = &self.files[&module.path];
             let at = address.wrapping_sub(bias(module, &known.segments)?);
@@ -231,14 +243,10 @@ impl Symbols {
     }
 }
 
-/// The variable at an address of a file.
-fn variable(loader: &Loader, at: u64) -> Option<String> {
+/// The variable at an address of a file, and the distance from its start.
+fn variable(loader: &Loader, at: u64) -> Option<(String, u64)> {
     let symbol = loader.find_symbol_info(at)?;
-    let name = demangled(symbol.name());
-    match at - symbol.address() {
-        0 => Some(name),
-        within => Some(format!("{name}+{within:#x}")),
-    }
+    Some((demangled(symbol.name()), at - symbol.address()))
 }
 
 /// A name without what a terminal would take for an order.
@@ -294,7 +302,7 @@ fn look_up(loader: &Loader, at: u64, place: &mut Place) {
 }
 
 /// Whether a source file is part of what compilers and package managers bring along.
-fn is_librarys(file: &str) -> bool {
+pub fn is_librarys(file: &str) -> bool {
     const PLACES: [&str; 6] = [
         "/usr/include/",
         "/usr/lib/",
@@ -323,6 +331,18 @@ fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
         .wrapping_add(module.offset)
         .wrapping_sub(segment.offset);
     Some(module.start.wrapping_sub(address))
+}
+
+/// By a section that Go's linker writes into each program.
+fn is_go(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let file = ReadCache::new(file);
+    object::File::parse(&file).is_ok_and(|file| {
+        use object::Object;
+        file.section_by_name(".go.buildinfo").is_some()
+    })
 }
 
 fn segments(path: &Path) -> Option<Vec<Segment>> {
@@ -378,8 +398,9 @@ mod tests {
         assert_eq!(symbols.whole(here as u32), Some(here));
         assert_eq!(symbols.whole(0), None);
         let variable = symbols.variable((&raw const KNOWN_VARIABLE[1]) as u64);
-        let variable = variable.unwrap();
-        assert!(variable.ends_with("KNOWN_VARIABLE+0x8"), "{variable}");
+        let (variable, within) = variable.unwrap();
+        assert!(variable.ends_with("KNOWN_VARIABLE"), "{variable}");
+        assert_eq!(within, 8);
         let nowhere = symbols.call(0x10);
         assert_eq!(
             (nowhere.module.as_ref(), nowhere.to_string()),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::Sort;
 use crate::stat::{Event, Process, Row};
 
-/// The identity of a row: the object, its kind, and the call site.
+/// The identity of a row: the lock's name, its kind, and the call site.
 type Key = (String, &'static str, String);
 
 /// A lock or an event at a call site, and what it has counted so far.
@@ -33,10 +33,8 @@ pub struct Counts {
 
 impl Line {
     fn of_lock(row: Row) -> Self {
-        let init = row.init.as_ref().map_or("", |init| &init.address);
-        let site = format!("{} {init}", row.site.address);
         Self {
-            key: (row.object, row.kind.name(), site),
+            key: (row.lock.clone(), row.kind.name(), row.site.to_string()),
             is_event: false,
             name: row.lock,
             site: row.site.to_string(),
@@ -52,11 +50,12 @@ impl Line {
     }
 
     fn of_event(event: Event) -> Self {
-        let init = event.init.as_ref().map_or("", |init| &init.address);
-        let address = event.site.as_ref().map_or("", |site| &site.address);
-        let site = format!("{address} {init}");
+        let site = event
+            .site
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string);
         Self {
-            key: (event.object, event.kind.name(), site),
+            key: (event.name.clone(), event.kind.name(), site),
             is_event: true,
             name: event.name,
             site: event.site.map(|site| site.to_string()).unwrap_or_default(),

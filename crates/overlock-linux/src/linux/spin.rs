@@ -114,6 +114,8 @@ pub struct Account {
     pub wakes: u64,
     /// The sum of those.
     pub latency: u64,
+    /// The time from the beginnings of these sleeps to the wake-ups.
+    pub asleep: u64,
 }
 
 impl Account {
@@ -124,11 +126,25 @@ impl Account {
         saved: 0,
         wakes: 0,
         latency: 0,
+        asleep: 0,
     };
 
     /// The calling thread's since the last call.
     pub fn take() -> Account {
         ACCOUNT.replace(Account::NONE)
+    }
+
+    /// Adds what was [taken](Self::take) to the calling thread's.
+    pub fn put_back(&self) {
+        Self::add(|account| {
+            account.spins += self.spins;
+            account.in_time += self.in_time;
+            account.spun += self.spun;
+            account.saved += self.saved;
+            account.wakes += self.wakes;
+            account.latency += self.latency;
+            account.asleep += self.asleep;
+        });
     }
 
     fn add(change: impl FnOnce(&mut Account)) {
@@ -148,10 +164,11 @@ impl Account {
         });
     }
 
-    fn add_wake(ticks: u64) {
+    fn add_wake(latency: u64, asleep: u64) {
         Self::add(|account| {
             account.wakes += 1;
-            account.latency += machine::nanos_of(ticks);
+            account.latency += machine::nanos_of(latency);
+            account.asleep += machine::nanos_of(asleep);
         });
     }
 }
@@ -279,17 +296,17 @@ pub fn wakes(object: usize) {
 pub fn woken(object: usize, since: u64) {
     let woken = Object::at(object).woken.load(Relaxed);
     if woken > since {
-        learn_wake(woken);
+        learn_wake(woken, since);
     }
 }
 
 /// Out of line: the frame of a wait is small.
 #[cold]
 #[inline(never)]
-fn learn_wake(woken: u64) {
+fn learn_wake(woken: u64, since: u64) {
     let latency = ticks().saturating_sub(woken);
     if latency > 0 {
-        Account::add_wake(latency);
+        Account::add_wake(latency, woken - since);
         if machine::had_room() {
             WAKE_UPS.learn(latency);
         }

@@ -7,10 +7,10 @@ use overlock_core::raw::RawLock;
 use overlock_shared::ObjectKind;
 
 use super::functions::lock_generally;
-use super::{Mutex, NORMAL, Wait};
+use super::{Mutex, NORMAL, Wait, raw};
 use crate::config;
 use crate::site::{Site, at_cache_line};
-use crate::stat::{self, Where, flight};
+use crate::stat::{self, Spot, Where, flight};
 
 at_cache_line!(".text.overlock.lock_counted");
 
@@ -35,20 +35,22 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
 }
 
 impl Mutex {
-    fn at(&self, site: Site) -> Where {
-        Where {
+    fn at(&self, site: Site) -> Spot {
+        Spot::of(Where {
             object: core::ptr::from_ref(self).addr(),
             kind: ObjectKind::Mutex,
             site,
-        }
+        })
     }
 
-    /// The lower half of the call site of the present owner, or 0 if that is not known.
-    fn holder(&self) -> u32 {
-        match self.is_plain() {
+    /// The present owner, as far as it is known.
+    fn holder(&self) -> flight::Holder {
+        let site = match self.is_plain() {
             true => self.count.load(Relaxed),
-            false => flight::site(self.observed.load(Relaxed)),
-        }
+            false => self.owners_site().load(Relaxed),
+        };
+        let stack = flight::stack(self.observed.load(Relaxed), site);
+        flight::Holder { site, stack }
     }
 
     /// Records the lower half of the owner's call site for later waiters, in a field that normal
@@ -65,15 +67,17 @@ impl Mutex {
         let is_waited_for = self.main().is_contended();
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
         let count = self.acquisitions().load(Relaxed);
+        let weight = stat::weight(count, true);
+        let at = (is_waited_for || weight.is_some()).then(|| self.at(site));
         let error = self.try_acquire();
         if error == 0 {
-            let at = self.at(site);
-            if is_waited_for {
-                stat::unfair(at, count);
-            }
-            let weight = stat::weight(count, true);
-            let flight = weight.map_or(0, |weight| stat::sample(at, weight));
-            self.is_taken(flight, site);
+            let flight = at.map(|at| {
+                if is_waited_for {
+                    stat::unfair(&at, count);
+                }
+                weight.map_or(0, |weight| stat::sample(at, weight))
+            });
+            self.is_taken(flight.unwrap_or_default(), site);
         }
         error
     }
@@ -81,14 +85,49 @@ impl Mutex {
     /// Acquires a lock that was not free, with statistics: the general path. Returns 0 or an errno.
     #[cold]
     pub(super) fn wait_counted(&self, wait: Wait, site: Site) -> c_int {
+        if matches!(wait, Wait::Adopted | Wait::Again) {
+            return self.wait_again_counted(wait, site);
+        }
+        let at = self.at(site);
         let before = self.acquisitions().load(Relaxed);
-        let waiting = stat::Wait::begin(self.holder(), before);
+        let waiting = stat::Wait::begin(at, self.holder(), before);
         let error = self.take(wait);
         if error == 0 {
             let count = self.acquisitions().load(Relaxed);
-            self.is_taken(waiting.over(self.at(site), count), site);
+            self.is_taken(waiting.over(count), site);
         } else {
-            waiting.gave_up(self.at(site));
+            waiting.gave_up();
+        }
+        error
+    }
+
+    /// The same after a wait for a condition. It is contention only while another thread has the
+    /// lock: until a CPU is free for this one it would have had to wait anyway.
+    #[cold]
+    fn wait_again_counted(&self, wait: Wait, site: Site) -> c_int {
+        if !self.main().is_locked() {
+            let holder = self.holder();
+            let error = self.take(wait);
+            if error == 0 {
+                let flight = match wait {
+                    Wait::Adopted => {
+                        let count = self.acquisitions().load(Relaxed);
+                        let at = (raw::awaited(), count);
+                        stat::WaitAgain::adopted(self.at(site), holder, at)
+                    }
+                    _ => 0,
+                };
+                self.is_taken(flight, site);
+            }
+            return error;
+        }
+        let at = self.at(site);
+        let before = self.acquisitions().load(Relaxed);
+        let waiting = stat::WaitAgain::begin(at, self.holder(), before);
+        let error = self.take(wait);
+        if error == 0 {
+            let count = self.acquisitions().load(Relaxed);
+            self.is_taken(waiting.over(count), site);
         }
         error
     }
@@ -99,6 +138,8 @@ impl Mutex {
         self.acquisitions().store(count.wrapping_add(1), Relaxed);
         if self.is_plain() {
             self.note(site);
+        } else {
+            self.owners_site().store(site as u32, Relaxed);
         }
         self.observed.store(flight, Relaxed);
     }

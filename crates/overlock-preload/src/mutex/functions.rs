@@ -7,7 +7,7 @@ use libc::{EBUSY, EINVAL, EPERM, clockid_t, timespec};
 use overlock_core::raw::RawLock;
 
 use super::counted::lock_counted;
-use super::{DESTROYED, Mutex, NORMAL, Wait, kind_of, me};
+use super::{DESTROYED, Mutex, NORMAL, Wait, kept_kind, kind_of, me};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
 use crate::{config, order, real, stat};
@@ -40,8 +40,14 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
             order::initialised(unsafe { &*mutex }.object(), site);
             0
         }
-        // SAFETY: the caller's promise.
-        _ => unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) },
+        _ => {
+            match config::get().mutex {
+                config::Lock::Glibc => stat::initialised(mutex.addr(), site),
+                config::Lock::Overlock => stat::keeps(mutex.addr(), kept_kind(flags), site),
+            }
+            // SAFETY: the caller's promise.
+            unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) }
+        }
     }
 }
 
@@ -146,7 +152,9 @@ pub(crate) unsafe extern "C" fn timedlock(
         return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at, site)), site);
     }
     // SAFETY: as above; it is glibc's.
-    unsafe { real::pthread_mutex_timedlock(mutex.as_glibcs(), at) }
+    mutex.count_glibcs(site, || unsafe {
+        real::pthread_mutex_timedlock(mutex.as_glibcs(), at)
+    })
 }
 
 unsafe extern "C" fn clocklock(
@@ -166,7 +174,9 @@ unsafe extern "C" fn clocklock(
         return mutex.acquire(Wait::Until(deadline(clock, at, site)), site);
     }
     // SAFETY: as above; it is glibc's.
-    unsafe { real::pthread_mutex_clocklock(mutex.as_glibcs(), clock, at) }
+    mutex.count_glibcs(site, || unsafe {
+        real::pthread_mutex_clocklock(mutex.as_glibcs(), clock, at)
+    })
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -51,6 +51,16 @@ impl Mutex {
     }
 }
 
+impl Mutex {
+    /// With statistics, the lower half of the call site of the owner of a recursive or
+    /// error-checking one, in bytes that the lock leaves free. Owners write it.
+    pub(super) fn owners_site(&self) -> &AtomicU32 {
+        let second: *const AtomicU32 = core::ptr::from_ref(&self.lock[1]).cast();
+        // SAFETY: the other half of the word of `acquisitions`, at the end of `lock`.
+        unsafe { &*second.wrapping_add(1) }
+    }
+}
+
 /// A mutex of any kind, glibc's too, as the lock that a condition variable releases and acquires.
 /// Its token is the result of the acquisition: 0 or an errno.
 #[derive(Debug)]
@@ -61,6 +71,14 @@ thread_local! {
     /// The call site of the calling thread's wait for a condition, for the acquisition at its end.
     /// It has no destructor and no lazy initialisation, so it exists at any time.
     static SITE: Cell<Site> = const { Cell::new(0) };
+
+    /// The address of that condition.
+    static AWAITED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The address of the condition that the calling thread has waited for last. It may have been freed.
+pub(super) fn awaited() -> usize {
+    AWAITED.get()
 }
 
 impl Any {
@@ -69,9 +87,11 @@ impl Any {
         unsafe { &*core::ptr::from_ref(mutex).cast() }
     }
 
-    /// Records the call site at which the calling thread waits for a condition, with any mutex.
-    pub(crate) fn acquired_at(site: Site) {
+    /// Records the call site at which the calling thread waits for a condition, with any mutex, and
+    /// that condition's address.
+    pub(crate) fn acquired_at(site: Site, cond: usize) {
         SITE.set(site);
+        AWAITED.set(cond);
     }
 }
 
@@ -88,7 +108,7 @@ unsafe impl RawLock for Any {
     const NAME: &'static str = "pthread_mutex";
 
     fn lock(&self) -> c_int {
-        self.0.acquire_any(SITE.get())
+        self.0.acquire_again_any(SITE.get())
     }
 
     fn try_lock(&self) -> Option<c_int> {

@@ -13,7 +13,8 @@ use super::functions::{rdlock_generally, wrlock_generally};
 use super::{Passing, RwLock};
 use crate::config;
 use crate::site::{Site, at_cache_line};
-use crate::stat::{self, Where};
+use crate::stat::flight::{self, Holder};
+use crate::stat::{self, Spot, Where};
 use crate::thread::{self, me};
 
 at_cache_line!(".text.overlock.rdlock_counted");
@@ -55,12 +56,12 @@ pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
 }
 
 impl RwLock {
-    fn at(&self, kind: ObjectKind, site: Site) -> Where {
-        Where {
+    fn at(&self, kind: ObjectKind, site: Site) -> Spot {
+        Spot::of(Where {
             object: self.address(),
             kind,
             site,
-        }
+        })
     }
 
     /// Records the call site of the writer, which is the caller, for later waiters, and counts the
@@ -78,33 +79,36 @@ impl RwLock {
         self.written.load(Relaxed) as u32
     }
 
-    /// The lower half of the call site of the present writer, or else of the last reader; 0 if
-    /// there is none.
-    fn holder(&self) -> u32 {
+    /// The present writer, or else the last reader, as far as that is known.
+    fn holder(&self) -> Holder {
         let lock = self.recommended();
         if lock.is_write_locked() {
-            (self.written.load(Relaxed) >> 32) as u32
-        } else if lock.is_locked() {
-            self.reader.load(Relaxed)
-        } else {
-            0
+            let site = (self.written.load(Relaxed) >> 32) as u32;
+            let stack = flight::stack(self.observed.load(Relaxed), site);
+            return Holder { site, stack };
         }
+        let site = match lock.is_locked() {
+            true => self.reader.load(Relaxed),
+            false => 0,
+        };
+        Holder { site, stack: 0 }
     }
 
     #[cold]
     pub(super) fn attempt_to_read_counted(&self, passing: Passing, site: Site) -> c_int {
         stat::takes_lock();
         let is_waited_for = self.recommended().is_contended();
+        let call = thread::begin_call();
+        let weight = stat::weight(call, false);
+        let at = (is_waited_for || weight.is_some()).then(|| self.at(ObjectKind::Read, site));
         let error = self.try_take_share(passing);
         if error == 0 {
             self.note_reader(site);
-            let at = self.at(ObjectKind::Read, site);
-            let call = thread::begin_call();
-            if is_waited_for {
-                stat::unfair(at, call);
+            if let Some(at) = at.filter(|_| is_waited_for) {
+                stat::unfair(&at, call);
             }
-            if let Some(weight) = stat::weight(call, false) {
-                stat::sample_shared(at, weight);
+            if let (Some(at), Some(weight)) = (at, weight) {
+                stat::sample_shared(&at, weight);
             }
         }
         error
@@ -112,14 +116,14 @@ impl RwLock {
 
     #[cold]
     pub(super) fn wait_to_read_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
-        let wait = stat::Wait::begin(self.holder(), self.writes());
-        let error = self.take_share(self.passing(), until);
         let at = self.at(ObjectKind::Read, site);
+        let wait = stat::Wait::begin(at, self.holder(), self.writes());
+        let error = self.take_share(self.passing(), until);
         if error == 0 {
             self.note_reader(site);
-            wait.over_shared(at, self.writes());
+            wait.over_shared(self.writes());
         } else {
-            wait.gave_up(at);
+            wait.gave_up();
         }
         error
     }
@@ -134,17 +138,19 @@ impl RwLock {
     pub(super) fn attempt_to_write_counted(&self, site: Site) -> c_int {
         stat::takes_lock();
         let is_waited_for = self.recommended().is_contended();
+        // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
+        let count = self.writes();
+        let weight = stat::weight(count, true);
+        let at = (is_waited_for || weight.is_some()).then(|| self.at(ObjectKind::Write, site));
         let error = self.try_take();
         if error != 0 {
             return error;
         }
-        let count = self.writes();
         self.note_writer(site);
-        let at = self.at(ObjectKind::Write, site);
-        if is_waited_for {
-            stat::unfair(at, count);
+        if let Some(at) = at.filter(|_| is_waited_for) {
+            stat::unfair(&at, count);
         }
-        if let Some(weight) = stat::weight(count, true) {
+        if let (Some(at), Some(weight)) = (at, weight) {
             self.observed.store(stat::sample(at, weight), Relaxed);
         }
         0
@@ -152,15 +158,15 @@ impl RwLock {
 
     #[cold]
     pub(super) fn wait_to_write_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
-        let wait = stat::Wait::begin(self.holder(), self.writes());
-        let error = self.take(until);
         let at = self.at(ObjectKind::Write, site);
+        let wait = stat::Wait::begin(at, self.holder(), self.writes());
+        let error = self.take(until);
         if error == 0 {
             self.note_writer(site);
-            let flight = wait.over(at, self.writes());
+            let flight = wait.over(self.writes());
             self.observed.store(flight, Relaxed);
         } else {
-            wait.gave_up(at);
+            wait.gave_up();
         }
         error
     }

@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 use overlock_core::Deadline;
+use overlock_shared::ObjectKind;
 
 use super::{Attributes, RwLock, counted};
 use crate::site::{Site, at_cache_line, with_site};
@@ -38,7 +39,12 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
         let attr = unsafe { &*attr };
         (attr.kind as u32, attr.shared)
     };
-    if shared != 0 || config::get().rwlock == config::Lock::Glibc {
+    let is_glibcs = config::get().rwlock == config::Lock::Glibc;
+    if shared != 0 || is_glibcs {
+        match is_glibcs {
+            true => stat::initialised(lock.addr(), site),
+            false => stat::keeps(lock.addr(), ObjectKind::KeptShared, site),
+        }
         // SAFETY: the caller's promise.
         return unsafe { real::pthread_rwlock_init(lock.cast(), attr.cast()) };
     }
@@ -96,7 +102,8 @@ pub(super) extern "C" fn rdlock_generally(lock: &RwLock, site: Site) -> c_int {
         return lock.read(None, site);
     }
     // SAFETY: the reference is to a lock, which is glibc's.
-    unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) }
+    let wait = || unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) };
+    lock.count_glibcs(ObjectKind::Read, site, wait)
 }
 
 unsafe extern "C" fn tryrdlock(lock: *mut RwLock, site: Site) -> c_int {
@@ -125,7 +132,8 @@ pub(super) extern "C" fn wrlock_generally(lock: &RwLock, site: Site) -> c_int {
         return lock.write(None, site);
     }
     // SAFETY: as above.
-    unsafe { real::pthread_rwlock_wrlock(lock.as_glibcs()) }
+    let wait = || unsafe { real::pthread_rwlock_wrlock(lock.as_glibcs()) };
+    lock.count_glibcs(ObjectKind::Write, site, wait)
 }
 
 unsafe extern "C" fn trywrlock(lock: *mut RwLock, site: Site) -> c_int {
@@ -159,6 +167,24 @@ extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
     unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }
 }
 
+impl RwLock {
+    /// As with mutexes: acquires one of glibc's by `wait`, with statistics if the configuration
+    /// leaves it in place.
+    fn count_glibcs(&self, kind: ObjectKind, site: Site, wait: impl FnOnce() -> c_int) -> c_int {
+        if config::get().rwlock != config::Lock::Glibc {
+            return wait();
+        }
+        let lock = self.as_glibcs();
+        let attempt = || match kind {
+            // SAFETY: the reference is to a lock, which is glibc's.
+            ObjectKind::Read => unsafe { real::pthread_rwlock_tryrdlock(lock) },
+            // SAFETY: as above.
+            _ => unsafe { real::pthread_rwlock_trywrlock(lock) },
+        };
+        stat::count_theirs(self.address(), kind, site, attempt, wait)
+    }
+}
+
 /// The timed functions: calls `ours`, or `glibcs` for a lock of glibc's. Returns 0 or an errno.
 ///
 /// # Safety
@@ -166,13 +192,14 @@ extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
 /// `lock` is a lock, `at` a `timespec`, and `glibcs` may be called for a lock of glibc's.
 unsafe fn timed(
     (lock, clock, at, site): (*mut RwLock, clockid_t, *const timespec, Site),
+    kind: ObjectKind,
     ours: impl FnOnce(&RwLock, Option<Deadline>, Site) -> c_int,
     glibcs: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*lock };
     if !lock.is_ours() {
-        return glibcs(lock.as_glibcs());
+        return lock.count_glibcs(kind, site, || glibcs(lock.as_glibcs()));
     }
     // SAFETY: as above.
     match deadline(clock, unsafe { &*at }, site) {
@@ -185,14 +212,28 @@ unsafe extern "C" fn timedrdlock(lock: *mut RwLock, at: *const timespec, site: S
     // SAFETY: the caller's promises, in each.
     let glibcs = |lock| unsafe { real::pthread_rwlock_timedrdlock(lock, at) };
     // SAFETY: the caller's promises.
-    unsafe { timed((lock, CLOCK_REALTIME, at, site), RwLock::read, glibcs) }
+    unsafe {
+        timed(
+            (lock, CLOCK_REALTIME, at, site),
+            ObjectKind::Read,
+            RwLock::read,
+            glibcs,
+        )
+    }
 }
 
 unsafe extern "C" fn timedwrlock(lock: *mut RwLock, at: *const timespec, site: Site) -> c_int {
     // SAFETY: the caller's promises, in each.
     let glibcs = |lock| unsafe { real::pthread_rwlock_timedwrlock(lock, at) };
     // SAFETY: the caller's promises.
-    unsafe { timed((lock, CLOCK_REALTIME, at, site), RwLock::write, glibcs) }
+    unsafe {
+        timed(
+            (lock, CLOCK_REALTIME, at, site),
+            ObjectKind::Write,
+            RwLock::write,
+            glibcs,
+        )
+    }
 }
 
 unsafe extern "C" fn clockrdlock(
@@ -204,7 +245,14 @@ unsafe extern "C" fn clockrdlock(
     // SAFETY: the caller's promises, in each.
     let glibcs = |lock| unsafe { real::pthread_rwlock_clockrdlock(lock, clock, at) };
     // SAFETY: the caller's promises.
-    unsafe { timed((lock, clock, at, site), RwLock::read, glibcs) }
+    unsafe {
+        timed(
+            (lock, clock, at, site),
+            ObjectKind::Read,
+            RwLock::read,
+            glibcs,
+        )
+    }
 }
 
 unsafe extern "C" fn clockwrlock(
@@ -216,5 +264,12 @@ unsafe extern "C" fn clockwrlock(
     // SAFETY: the caller's promises, in each.
     let glibcs = |lock| unsafe { real::pthread_rwlock_clockwrlock(lock, clock, at) };
     // SAFETY: the caller's promises.
-    unsafe { timed((lock, clock, at, site), RwLock::write, glibcs) }
+    unsafe {
+        timed(
+            (lock, clock, at, site),
+            ObjectKind::Write,
+            RwLock::write,
+            glibcs,
+        )
+    }
 }

@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use libc::{CLOCK_REALTIME, EAGAIN, EINVAL, clockid_t, timespec};
+use overlock_shared::ObjectKind;
 
 use super::{MOST, Sem, value};
 use crate::site::{Site, with_site};
@@ -37,7 +38,9 @@ unsafe fn wait_until(
     let sem = unsafe { &*sem };
     order::may_sleep();
     if !sem.is_ours() {
-        return glibcs(sem.as_glibcs());
+        let wait = || glibcs(sem.as_glibcs());
+        let own = core::ptr::from_ref(sem).addr();
+        return stat::event_of_theirs(own, ObjectKind::Sem, site, |error| *error != 0, wait);
     }
     // SAFETY: as above.
     let at = unsafe { &*at };
@@ -55,7 +58,12 @@ with_site! {
 }
 
 unsafe extern "C" fn init(sem: *mut Sem, shared: c_int, value: c_uint, site: Site) -> c_int {
-    if shared != 0 || config::leaves_others() {
+    let leaves = config::leaves_others();
+    if shared != 0 || leaves {
+        match leaves {
+            true => stat::initialised(sem.addr(), site),
+            false => stat::keeps(sem.addr(), ObjectKind::KeptShared, site),
+        }
         // SAFETY: the caller's promise.
         return unsafe { real::sem_init(sem.cast(), shared, value) };
     }
@@ -95,7 +103,11 @@ pub unsafe extern "C" fn sem_trywait(sem: *mut Sem) -> c_int {
     // SAFETY: the caller's promise: a semaphore.
     let sem = unsafe { &*sem };
     if sem.is_ours() {
-        return result(if sem.take(1) { 0 } else { EAGAIN });
+        if !sem.take(1) {
+            return result(EAGAIN);
+        }
+        stat::usage::is_taken(core::ptr::from_ref(sem).addr());
+        return 0;
     }
     // SAFETY: as above; it is glibc's.
     unsafe { real::sem_trywait(sem.as_glibcs()) }
@@ -122,7 +134,9 @@ unsafe extern "C-unwind" fn wait(sem: *mut Sem, site: Site) -> c_int {
         return result(sem.wait(None, site));
     }
     // SAFETY: as above; it is glibc's.
-    unsafe { real::sem_wait(sem.as_glibcs()) }
+    let wait = || unsafe { real::sem_wait(sem.as_glibcs()) };
+    let own = core::ptr::from_ref(sem).addr();
+    stat::event_of_theirs(own, ObjectKind::Sem, site, |error| *error != 0, wait)
 }
 
 unsafe extern "C-unwind" fn timedwait(sem: *mut Sem, at: *const timespec, site: Site) -> c_int {

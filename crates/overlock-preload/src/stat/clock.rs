@@ -2,9 +2,26 @@
 
 use overlock::Linux;
 use overlock_core::Platform;
+use overlock_linux::__private::system_call;
 
 /// Returns nanoseconds of the monotonic clock, which is the same for all CPUs: the two times of a
 /// difference may be taken on different ones.
 pub fn now() -> u64 {
     Linux::now().as_nanos()
+}
+
+/// Returns nanoseconds for which the calling thread has had a CPU; 0 where a filter may not allow
+/// the system call.
+pub fn cpu() -> u64 {
+    if !super::table::may_open() {
+        return 0;
+    }
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let clock = libc::CLOCK_THREAD_CPUTIME_ID;
+    // SAFETY: valid for the write.
+    unsafe { system_call!(libc::SYS_clock_gettime, clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

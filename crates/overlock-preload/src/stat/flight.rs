@@ -7,9 +7,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 
-use overlock_shared::ObjectKind;
-
-use super::Where;
+use super::spot::Spot;
 
 /// The number of flights at a time. Beyond it, recorded acquisitions have no hold time.
 const FLIGHTS: usize = 1024;
@@ -24,15 +22,16 @@ const TAKEN: u32 = 1;
 #[repr(align(64))]
 struct Slot {
     state: AtomicU32,
-    kind: AtomicU32,
+    entry: AtomicU32,
+    stack: AtomicU32,
     object: AtomicUsize,
     site: AtomicUsize,
     began_ns: AtomicU64,
     /// The wait time; all ones without a wait.
     wait_ns: AtomicU64,
-    holder: AtomicU32,
+    holder: AtomicU64,
     passed: AtomicU32,
-    weight: AtomicU64,
+    weight: AtomicU32,
 }
 
 const NO_WAIT: u64 = u64::MAX;
@@ -40,24 +39,34 @@ const NO_WAIT: u64 = u64::MAX;
 static SLOTS: [Slot; FLIGHTS] = [const {
     Slot {
         state: AtomicU32::new(FREE),
-        kind: AtomicU32::new(0),
+        entry: AtomicU32::new(0),
+        stack: AtomicU32::new(0),
         object: AtomicUsize::new(0),
         site: AtomicUsize::new(0),
         began_ns: AtomicU64::new(0),
         wait_ns: AtomicU64::new(0),
-        holder: AtomicU32::new(0),
+        holder: AtomicU64::new(0),
         passed: AtomicU32::new(0),
-        weight: AtomicU64::new(0),
+        weight: AtomicU32::new(0),
     }
 }; FLIGHTS];
+
+/// The owner that a waiter finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// The lower half of its call site; or 0.
+    pub site: u32,
+    /// The number of its stack, from 1 on; 0 where that is not known.
+    pub stack: u32,
+}
 
 /// The result of a wait.
 #[derive(Debug)]
 pub struct Waited {
     /// Its length in nanoseconds.
     pub ns: u64,
-    /// The lower half of the call site of the owner that it found; or 0.
-    pub holder: u32,
+    /// Who has caused it.
+    pub holder: Holder,
     /// How often others acquired the lock meanwhile.
     pub passed: u32,
 }
@@ -65,15 +74,15 @@ pub struct Waited {
 /// A flight that has ended.
 #[derive(Debug)]
 pub struct Flight {
-    pub at: Where,
+    pub at: Spot,
     pub began_ns: u64,
-    pub weight: u64,
+    pub weight: u32,
     pub waited: Option<Waited>,
 }
 
 /// Begins a flight of the calling thread, which has acquired the lock. Returns its number; 0 if no
 /// flight is free, and then records the acquisition without it.
-pub fn begin(at: Where, now_ns: u64, weight: u64, waited: Option<Waited>) -> u32 {
+pub fn begin(at: Spot, now_ns: u64, weight: u32, waited: Option<Waited>) -> u32 {
     // Threads begin at different flights: their stacks are far apart.
     let here = 0_u8;
     let start = (core::ptr::from_ref(&here).addr() >> 12).wrapping_mul(0x9e37_79b1) >> 8;
@@ -89,22 +98,24 @@ pub fn begin(at: Where, now_ns: u64, weight: u64, waited: Option<Waited>) -> u32
         taken.then_some((index, slot))
     });
     let Some((index, slot)) = free else {
-        super::without_flight(at, weight, waited.as_ref());
+        super::record::without_flight(&at, weight, waited.as_ref());
         return 0;
     };
-    slot.kind.store(at.kind as u32, Relaxed);
+    slot.entry.store(at.entry, Relaxed);
+    slot.stack.store(at.stack, Relaxed);
     slot.object.store(at.object, Relaxed);
     slot.site.store(at.site, Relaxed);
     slot.began_ns.store(now_ns, Relaxed);
     slot.weight.store(weight, Relaxed);
     let none = Waited {
         ns: NO_WAIT,
-        holder: 0,
+        holder: Holder::default(),
         passed: 0,
     };
     let waited = waited.unwrap_or(none);
     slot.wait_ns.store(waited.ns, Relaxed);
-    slot.holder.store(waited.holder, Relaxed);
+    let holder = u64::from(waited.holder.stack) << 32 | u64::from(waited.holder.site);
+    slot.holder.store(holder, Relaxed);
     slot.passed.store(waited.passed, Relaxed);
     index as u32 + 1
 }
@@ -112,18 +123,21 @@ pub fn begin(at: Where, now_ns: u64, weight: u64, waited: Option<Waited>) -> u32
 /// Ends a flight. Returns `None` if the number is invalid, of an object that was overwritten.
 pub fn end(number: u32) -> Option<Flight> {
     let slot = SLOTS.get((number as usize).wrapping_sub(1))?;
-    let kind = ObjectKind::of(slot.kind.load(Relaxed))?;
+    if slot.state.load(Relaxed) == FREE {
+        return None;
+    }
     let ns = slot.wait_ns.load(Relaxed);
     let waited = (ns != NO_WAIT).then(|| Waited {
         ns,
-        holder: slot.holder.load(Relaxed),
+        holder: holder_of(slot.holder.load(Relaxed)),
         passed: slot.passed.load(Relaxed),
     });
     let flight = Flight {
-        at: Where {
+        at: Spot {
+            entry: slot.entry.load(Relaxed),
             object: slot.object.load(Relaxed),
-            kind,
             site: slot.site.load(Relaxed),
+            stack: slot.stack.load(Relaxed),
         },
         began_ns: slot.began_ns.load(Relaxed),
         weight: slot.weight.load(Relaxed),
@@ -134,10 +148,19 @@ pub fn end(number: u32) -> Option<Flight> {
     Some(flight)
 }
 
-/// The lower half of the call site of the owner whose flight this is, or was.
-pub fn site(number: u32) -> u32 {
+fn holder_of(both: u64) -> Holder {
+    Holder {
+        site: both as u32,
+        stack: (both >> 32) as u32,
+    }
+}
+
+/// The number of the stack of the owner at `site` whose flight this is, or was: 0 if the flight is
+/// another's by now.
+pub fn stack(number: u32, site: u32) -> u32 {
     let slot = SLOTS.get((number as usize).wrapping_sub(1));
-    slot.map_or(0, |slot| slot.site.load(Relaxed) as u32)
+    let slot = slot.filter(|slot| slot.site.load(Relaxed) as u32 == site);
+    slot.map_or(0, |slot| slot.stack.load(Relaxed))
 }
 
 /// Frees all flights after fork() in the child: those of other threads never end there.

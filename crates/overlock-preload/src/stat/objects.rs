@@ -1,8 +1,9 @@
 //! The call sites that initialised locks, by address: the report names locks without a symbol by
 //! them.
 
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
+use super::{stacks, table};
 use crate::config;
 use crate::site::Site;
 
@@ -16,12 +17,23 @@ const REACH: usize = 8;
 struct Object {
     address: AtomicUsize,
     init: AtomicUsize,
+    stack: AtomicU32,
+}
+
+/// Where an object was initialised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Init {
+    /// 0 if that is not known, as for a static one.
+    pub(super) site: Site,
+    /// As in an entry.
+    pub(super) stack: u32,
 }
 
 static KNOWN: [Object; OBJECTS] = [const {
     Object {
         address: AtomicUsize::new(0),
         init: AtomicUsize::new(0),
+        stack: AtomicU32::new(0),
     }
 }; OBJECTS];
 
@@ -33,25 +45,43 @@ fn near(address: usize) -> impl Iterator<Item = &'static Object> {
 /// Records that the object is initialised at `site`, with statistics.
 pub(crate) fn initialised(address: usize, site: Site) {
     if config::get().stat {
-        note(address, site);
+        // The site without its callers, where no table has room for them.
+        let stack = table::get().map_or(0, |table| {
+            table::keeping_errno(|| stacks::of(table, site).1)
+        });
+        note(address, Init { site, stack });
     }
 }
 
 /// Two threads that do this at the same place at the same time may leave a wrong site behind: a
 /// wrong name in a report.
-fn note(address: usize, site: Site) {
+fn note(address: usize, init: Init) {
     let mine = near(address).find(|object| [0, address].contains(&object.address.load(Relaxed)));
     if let Some(object) = mine.or_else(|| near(address).nth(address >> 7 & (REACH - 1))) {
-        object.init.store(site, Relaxed);
+        object.init.store(init.site, Relaxed);
+        object.stack.store(init.stack, Relaxed);
         object.address.store(address, Relaxed);
     }
 }
 
-/// Returns where the object was initialised; 0 if that is not known, as for a static one. The site
-/// of a destroyed object stays: its last release may be recorded after its destruction.
-pub(super) fn initialiser(address: usize) -> Site {
+/// Returns where the object was initialised. The site of a destroyed object stays: its last release
+/// may be recorded after its destruction.
+pub(super) fn initialiser(address: usize) -> Init {
     let known = near(address).find(|object| object.address.load(Relaxed) == address);
-    known.map_or(0, |object| object.init.load(Relaxed))
+    known.map_or(Init::default(), |object| Init {
+        site: object.init.load(Relaxed),
+        stack: object.stack.load(Relaxed),
+    })
+}
+
+/// Forgets the stacks after fork() in the child, whose table has others.
+pub(super) fn after_fork() {
+    for object in &KNOWN {
+        // Avoids stores that are not needed: most of the memory has never been touched.
+        if object.stack.load(Relaxed) != 0 {
+            object.stack.store(0, Relaxed);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -60,13 +90,14 @@ mod tests {
 
     #[test]
     fn the_last_initialiser_is_known_and_old_ones_are_replaced() {
-        note(0x1000, 7);
-        note(0x1000, 8);
-        assert_eq!(initialiser(0x1000), 8);
-        assert_eq!(initialiser(0x1008), 0);
+        let of = |site| Init { site, stack: 3 };
+        note(0x1000, of(7));
+        note(0x1000, of(8));
+        assert_eq!(initialiser(0x1000), of(8));
+        assert_eq!(initialiser(0x1008), Init::default());
         for address in (0x10_0000..0x80_0000).step_by(40) {
-            note(address, address + 1);
-            assert_eq!(initialiser(address), address + 1);
+            note(address, of(address + 1));
+            assert_eq!(initialiser(address), of(address + 1));
         }
     }
 }

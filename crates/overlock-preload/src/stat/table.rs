@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use overlock_linux::__private::{system_call, variable};
 use overlock_shared::{FAILED, MAGIC, PREFIX, Path, Table, VERSION};
 
-use super::{clock, flight, modules};
+use super::{clock, flight, modules, objects, threads, unwind};
 use crate::config;
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(core::ptr::null_mut());
@@ -17,6 +17,9 @@ static BEGUN: AtomicU32 = AtomicU32::new(0);
 
 /// The directory of the file: the environment's at the start, since the program may change that.
 static DIR: Path = Path::EMPTY;
+
+/// The program's first argument at its start: it may write another over it.
+static PROGRAM: Path = Path::EMPTY;
 
 /// Bound on file numbers: one process may exec this often, or so many earlier processes of the same
 /// id may have left their files behind.
@@ -40,6 +43,8 @@ fn settle() {
         .or_else(|| named(c"TMPDIR"))
         .unwrap_or(c"/tmp");
     DIR.set(dir.to_bytes());
+    unwind::start();
+    PROGRAM.set(first_argument(&mut [0; Path::MAX]));
     PROCESS.store(pid(), Relaxed);
 }
 
@@ -56,13 +61,17 @@ pub(super) fn get() -> Option<&'static Table> {
     Some(unsafe { &*table })
 }
 
+/// The table if there is one.
+pub(super) fn present() -> Option<&'static Table> {
+    // Acquire: as in `get`. SAFETY: as there.
+    unsafe { TABLE.load(Acquire).as_ref() }
+}
+
 /// Says in the table, if there is one yet, that the process has taken a lock.
 pub(super) fn show_use() {
-    // Acquire: pairs with the store in `make`, which says so itself in a table made later.
-    let table = TABLE.load(Acquire);
-    if !table.is_null() {
-        // SAFETY: as in `get`.
-        unsafe { &*table }.header.used.store(1, Relaxed);
+    // `make` says so itself in a table made later.
+    if let Some(table) = present() {
+        table.header.used.store(1, Relaxed);
     }
 }
 
@@ -71,6 +80,7 @@ pub(super) fn show_use() {
 pub(crate) fn after_fork() {
     flight::after_fork();
     modules::after_fork();
+    objects::after_fork();
     if PROCESS.load(Relaxed) != 0 {
         PROCESS.store(pid(), Relaxed);
     }
@@ -137,6 +147,19 @@ fn pid() -> u32 {
     (unsafe { libc::getpid() }) as u32
 }
 
+/// Runs when the process ends, other than by `_exit` or a signal.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = {
+    extern "C" fn at_end() {
+        // A child of vfork() has its parent's memory.
+        if PROCESS.load(Relaxed) == pid() {
+            threads::process_ends();
+        }
+    }
+    at_end
+};
+
 #[cold]
 fn make() -> Option<*mut Table> {
     // Relaxed: the second thread uses no data of the first, and counts nothing yet.
@@ -163,6 +186,7 @@ fn make() -> Option<*mut Table> {
     table.header.size.store(size_of::<Table>() as u64, Relaxed);
     table.header.began_ns.store(clock::now(), Relaxed);
     table.header.used.store(super::is_used().into(), Relaxed);
+    table.header.program.set(PROGRAM.get(&mut [0; Path::MAX]));
     modules::read(table);
     // Release: the reader that sees it (acquire) sees the above.
     table.header.magic.store(MAGIC, Release);
@@ -252,6 +276,22 @@ fn open(name: &Name) -> c_int {
         )
     };
     file as c_int
+}
+
+/// The first argument, as far as it fits.
+fn first_argument(buffer: &mut [u8; Path::MAX]) -> &[u8] {
+    let path = c"/proc/self/cmdline";
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero.
+    let file = unsafe { system_call!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+    if file < 0 {
+        return &[];
+    }
+    // SAFETY: valid for the write.
+    let length = unsafe { system_call!(libc::SYS_read, file, buffer.as_mut_ptr(), buffer.len()) };
+    close(file as c_int);
+    let read = buffer.get(..length.max(0) as usize).unwrap_or_default();
+    read.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 fn say(line: &[u8]) {

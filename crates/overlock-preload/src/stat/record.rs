@@ -1,0 +1,164 @@
+//! Records of acquisitions and waits in the table.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use overlock_linux::__private::spin::Account;
+use overlock_shared::{Entry, Place, Table, place};
+
+use super::flight::{self, Waited};
+use super::spot::Spot;
+use super::{FEW, UNFAIR, clock, one_in, table};
+
+/// Records an acquisition without a wait that was [sampled](super::sampled), with this weight.
+/// Returns the flight's number, for the release.
+#[cold]
+pub(crate) fn sample(at: Spot, weight: u32) -> u32 {
+    flight::begin(at, clock::now(), weight, None)
+}
+
+/// As [`sample`], for a shared acquisition. Its hold time is not recorded.
+#[cold]
+pub(crate) fn sample_shared(at: &Spot, weight: u32) {
+    without_flight(at, weight, None);
+}
+
+/// Counts an acquisition while others waited for the lock; `count` is a different number each time,
+/// the lock's own or the thread's.
+#[cold]
+pub(crate) fn unfair(at: &Spot, count: u32) {
+    let weight = if count < FEW { 1 } else { UNFAIR };
+    if weight != 1 && !one_in(UNFAIR, count) {
+        return;
+    }
+    if let Some((_, entry)) = at.entry() {
+        entry.unfair.fetch_add(weight.into(), Relaxed);
+    }
+}
+
+/// Ends a flight with the release of its lock.
+#[cold]
+pub(crate) fn released_by(number: u32, release: impl FnOnce()) {
+    let at_ns = clock::now();
+    release();
+    let Some(flight) = flight::end(number) else {
+        return;
+    };
+    let Some((table, entry)) = flight.at.entry() else {
+        return;
+    };
+    let held = at_ns.saturating_sub(flight.began_ns);
+    let weight = u64::from(flight.weight);
+    entry.acquisitions.fetch_add(weight, Relaxed);
+    entry
+        .hold_ns
+        .fetch_add(held.saturating_mul(weight), Relaxed);
+    raise(&entry.hold_max_ns, held);
+    if let Some(waited) = &flight.waited {
+        record_passed(table, &flight.at, entry, waited);
+    }
+}
+
+/// Records an acquisition that has no flight: its hold time is not known.
+pub(super) fn without_flight(at: &Spot, weight: u32, waited: Option<&Waited>) {
+    let Some((table, entry)) = at.entry() else {
+        return;
+    };
+    entry.lost_holds.fetch_add(weight.into(), Relaxed);
+    entry.acquisitions.fetch_add(weight.into(), Relaxed);
+    if let Some(waited) = waited {
+        record_passed(table, at, entry, waited);
+    }
+}
+
+/// Records a wait that ended without the lock.
+pub(super) fn gave_up(at: &Spot, waited: &Waited) {
+    if let Some((table, entry)) = at.entry() {
+        entry.gave_up.fetch_add(1, Relaxed);
+        record_wait(table, at, entry, waited.ns);
+        record_holder(table, at, waited);
+    }
+}
+
+/// Records a wait for something to happen.
+pub(super) fn event(at: &Spot, ns: u64, account: &Account, gave_up: bool, as_lock: bool) {
+    if let Some((table, entry)) = at.entry() {
+        entry.gave_up.fetch_add(gave_up.into(), Relaxed);
+        entry.as_lock.fetch_add(as_lock.into(), Relaxed);
+        record_wait(table, at, entry, ns);
+        record_spins(entry, account);
+    }
+}
+
+/// Raises a maximum. Mostly it is higher already, and then it is only read.
+fn raise(highest: &AtomicU64, value: u64) {
+    if highest.load(Relaxed) < value {
+        highest.fetch_max(value, Relaxed);
+    }
+}
+
+fn record_wait(table: &Table, at: &Spot, entry: &Entry, ns: u64) {
+    entry.contentions.fetch_add(1, Relaxed);
+    entry.wait_ns.fetch_add(ns, Relaxed);
+    raise(&entry.wait_max_ns, ns);
+    let object = match place(&table.objects, &[at.entry.into(), at.object as u64]) {
+        Some(Place::Known(_, object)) => object,
+        Some(Place::New(_, object)) => {
+            object.entry.store(at.entry, Relaxed);
+            object.address.store(at.object as u64, Relaxed);
+            table::show(&object.ready);
+            object
+        }
+        None => {
+            table.header.lost_objects.fetch_add(1, Relaxed);
+            return;
+        }
+    };
+    object.waits.fetch_add(1, Relaxed);
+    object.wait_ns.fetch_add(ns, Relaxed);
+}
+
+/// Records the spins and wake-ups of a wait.
+fn record_spins(entry: &Entry, account: &Account) {
+    let sums = [
+        (&entry.spins, account.spins),
+        (&entry.spins_in_time, account.in_time),
+        (&entry.spin_ns, account.spun),
+        (&entry.saved_ns, account.saved),
+        (&entry.wakes, account.wakes),
+        (&entry.wake_ns, account.latency),
+    ];
+    for (sum, more) in sums {
+        if more != 0 {
+            sum.fetch_add(more, Relaxed);
+        }
+    }
+}
+
+/// Records a wait that has ended with the lock.
+fn record_passed(table: &Table, at: &Spot, entry: &Entry, waited: &Waited) {
+    record_wait(table, at, entry, waited.ns);
+    entry.passed.fetch_add(waited.passed.into(), Relaxed);
+    raise(&entry.passed_max, waited.passed.into());
+    record_holder(table, at, waited);
+}
+
+fn record_holder(table: &Table, at: &Spot, waited: &Waited) {
+    let found = waited.holder;
+    let words = [at.entry.into(), found.site.into(), found.stack.into()];
+    let holder = match place(&table.holders, &words) {
+        Some(Place::Known(_, holder)) => holder,
+        Some(Place::New(_, holder)) => {
+            holder.entry.store(at.entry, Relaxed);
+            holder.site.store(found.site, Relaxed);
+            holder.stack.store(found.stack, Relaxed);
+            table::show(&holder.ready);
+            holder
+        }
+        None => {
+            table.header.lost_holders.fetch_add(1, Relaxed);
+            return;
+        }
+    };
+    holder.waits.fetch_add(1, Relaxed);
+    holder.wait_ns.fetch_add(waited.ns, Relaxed);
+}

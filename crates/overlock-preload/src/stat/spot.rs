@@ -1,0 +1,110 @@
+//! Spots: entries of the table, for a lock or another object at a call site.
+//!
+//! A thread finds the spot before it acquires a lock, so that nobody waits for the walk through its
+//! callers and for the look-up. The record of the acquisition then needs neither.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use overlock_shared::{Entry, ObjectKind, Place, Table, place};
+
+use super::objects::{Init, initialiser};
+use super::{modules, stacks, table, threads, unwind};
+use crate::site::Site;
+
+/// An object and a call site.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Where {
+    pub(crate) object: usize,
+    pub(crate) kind: ObjectKind,
+    /// The call's return address; 0 if that is not known.
+    pub(crate) site: Site,
+}
+
+/// The same with the number of its entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    /// [`NO_ENTRY`] without one.
+    pub(super) entry: u32,
+    pub(super) object: usize,
+    pub(super) site: Site,
+    /// The number of the call's stack, from 1 on; 0 where that is not known.
+    pub(super) stack: u32,
+}
+
+/// Not the number of an entry: there is no table, or no room in it.
+pub(super) const NO_ENTRY: u32 = u32::MAX;
+
+impl Spot {
+    /// The spot of this object and call site.
+    pub(crate) fn of(at: Where) -> Spot {
+        let mut spot = Spot {
+            entry: NO_ENTRY,
+            object: at.object,
+            site: at.site,
+            stack: 0,
+        };
+        let Some(table) = table::get() else {
+            return spot;
+        };
+        threads::works(table);
+        (spot.site, spot.stack) = stacks::of(table, at.site);
+        let init = initialiser(at.object);
+        let found = find(table, &spot, at.kind, init).or_else(|| {
+            // There may be room for all callers together.
+            let (site, stack) = (spot.site, 0);
+            find(
+                table,
+                &Spot {
+                    site,
+                    stack,
+                    ..spot
+                },
+                at.kind,
+                init,
+            )
+        });
+        match found {
+            Some(entry) => spot.entry = entry,
+            None => _ = table.header.lost_entries.fetch_add(1, Relaxed),
+        }
+        spot
+    }
+
+    /// Its entry and the table.
+    pub(super) fn entry(&self) -> Option<(&'static Table, &'static Entry)> {
+        let table = table::get()?;
+        Some((table, table.entries.get(self.entry as usize)?))
+    }
+}
+
+/// The number of the entry.
+fn find(table: &Table, spot: &Spot, kind: ObjectKind, init: Init) -> Option<u32> {
+    // Variables have names. Of other objects those are alike that were initialised alike; without
+    // such a call all that are acquired there.
+    let own = match unwind::is_able() && !unwind::is_static(spot.object) {
+        true => 0,
+        false => spot.object,
+    };
+    let stacks = u64::from(spot.stack) << 32 | u64::from(init.stack);
+    let words = [
+        own as u64,
+        kind as u64,
+        spot.site as u64,
+        init.site as u64,
+        stacks,
+    ];
+    match place(&table.entries, &words)? {
+        Place::Known(index, _) => Some(index as u32),
+        Place::New(index, entry) => {
+            entry.object.store(spot.object as u64, Relaxed);
+            entry.site.store(spot.site as u64, Relaxed);
+            entry.init.store(init.site as u64, Relaxed);
+            entry.stack.store(spot.stack, Relaxed);
+            entry.init_stack.store(init.stack, Relaxed);
+            entry.kind.store(kind as u32, Relaxed);
+            table::show(&entry.ready);
+            modules::read_if_unknown(table, spot.site);
+            Some(index as u32)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Locks of the C library with statistics, where `--mutex glibc` and `--rwlock glibc` leave them in
+//! place: a baseline for our own.
+//!
+//! An attempt comes before the wait. If that finds the lock held, the time of the C library's
+//! function is the wait. The objects have no room for more, so nobody knows who holds them, and for
+//! how long.
+
+use core::ffi::c_int;
+
+use libc::EBUSY;
+use overlock_shared::ObjectKind;
+
+use super::flight::Holder;
+use super::spot::{Spot, Where};
+use super::{Event, Wait, record, table, takes_lock, weight};
+use crate::config;
+use crate::site::Site;
+use crate::thread;
+
+/// Acquires a lock by `attempt`, or else by `wait`, and counts both. Without statistics, `wait`
+/// alone. They return 0 or an errno.
+#[inline]
+pub(crate) fn count_theirs(
+    object: usize,
+    kind: ObjectKind,
+    site: Site,
+    attempt: impl FnOnce() -> c_int,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
+    match config::get().stat {
+        true => counted(Where { object, kind, site }, attempt, wait),
+        false => wait(),
+    }
+}
+
+#[cold]
+fn counted(at: Where, attempt: impl FnOnce() -> c_int, wait: impl FnOnce() -> c_int) -> c_int {
+    takes_lock();
+    let weight = weight(thread::begin_call(), false);
+    let spot = || table::keeping_errno(|| Spot::of(at));
+    let sampled = weight.map(|weight| (spot(), weight));
+    let error = attempt();
+    if error != EBUSY {
+        if let Some((spot, weight)) = sampled.filter(|_| error == 0) {
+            record::sample_shared(&spot, weight);
+        }
+        return error;
+    }
+    let waiting = Wait::begin(spot(), Holder::default(), 0);
+    let error = wait();
+    match error {
+        0 => waiting.over_shared(0),
+        _ => waiting.gave_up(),
+    }
+    error
+}
+
+/// Waits for an event by the C library's function `wait`, with statistics where the configuration
+/// leaves it in place. `failed` tells of its result whether nothing happened.
+#[inline]
+pub(crate) fn event_of_theirs<T>(
+    object: usize,
+    kind: ObjectKind,
+    site: Site,
+    failed: impl FnOnce(&T) -> bool,
+    wait: impl FnOnce() -> T,
+) -> T {
+    // A wait that is cancelled does not return, and is not counted.
+    let begun = Event::begin().filter(|_| config::leaves_others());
+    let result = wait();
+    if let Some(begun) = begun {
+        let failed = failed(&result);
+        table::keeping_errno(|| begun.over(object, kind, site, failed));
+    }
+    result
+}

@@ -1,0 +1,265 @@
+//! The callers of the calling thread, by the unwind information of `.eh_frame`.
+//!
+//! The unwinder of libgcc takes locks, of which some are pthread's, and allocates when it meets
+//! code that was made at run time. This one does neither: it takes no lock and no memory, and can
+//! run in a signal handler and below an allocator. It knows what compilers write: a frame address
+//! that is a register and an offset, and registers that are saved at an offset of it. It stops at
+//! what is else: frames of signal handlers, code without unwind information.
+//!
+//! glibc finds the unwind information of an address by `_dl_find_object`, without a lock, from 2.35
+//! on. Before that there are no callers.
+
+use core::ffi::{c_int, c_void};
+use core::mem::{MaybeUninit, transmute};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use super::cfi::{self, REGISTERS, Rule, SP};
+use crate::real;
+use crate::site::Site;
+
+/// The registers of a frame.
+pub type Registers = [usize; REGISTERS];
+
+/// The beginning of glibc's result, which has room for more.
+#[repr(C)]
+struct Found {
+    flags: u64,
+    start: usize,
+    end: usize,
+    map: *const c_void,
+    /// The header of its unwind information.
+    frames: *const u8,
+    reserved: [u64; 11],
+}
+
+/// `_dl_find_object`; null before the library is loaded, and where there is none.
+static FIND: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Looks it up when the library is loaded.
+pub fn start() {
+    FIND.store(real::find(c"_dl_find_object"), Relaxed);
+}
+
+/// Whether callers, and variables, can be found.
+pub fn is_able() -> bool {
+    !FIND.load(Relaxed).is_null()
+}
+
+fn find(address: usize) -> Option<Found> {
+    let find = FIND.load(Relaxed);
+    if find.is_null() {
+        return None;
+    }
+    // SAFETY: the function of this name has this type.
+    let find: unsafe extern "C" fn(usize, *mut Found) -> c_int = unsafe { transmute(find) };
+    let mut found = MaybeUninit::uninit();
+    // SAFETY: valid for the write. It looks at no memory at the address.
+    let status = unsafe { find(address, found.as_mut_ptr()) };
+    // SAFETY: written where the status is 0.
+    (status == 0).then(|| unsafe { found.assume_init() })
+}
+
+/// Whether the address is within the program or a library, and so of a variable.
+pub fn is_static(address: usize) -> bool {
+    find(address).is_some()
+}
+
+/// The most frames between this one and the program's call.
+const OWN_FRAMES: usize = 24;
+
+/// Stores the return addresses from `site` outwards, or, where that is 0, from the first that is
+/// not this library's. Returns their number: 1 where `site` is no caller, or its own callers are
+/// not known.
+#[inline(never)]
+pub fn callers(site: Site, frames: &mut [u64]) -> usize {
+    frames[0] = site as u64;
+    if !is_able() {
+        return 1;
+    }
+    let mut registers = [0; REGISTERS];
+    let mut address = here(&mut registers);
+    let end = end_of_stack(registers[SP]);
+    let library = find(address).map(|own| own.start..own.end);
+    let is_first = |caller| match site {
+        0 => (library.as_ref()).is_some_and(|library| !library.contains(&caller)),
+        site => caller == site,
+    };
+    let mut count = 0;
+    let mut own = 0;
+    while count < frames.len() {
+        let Some(caller) = step(address, &mut registers, end) else {
+            break;
+        };
+        address = caller;
+        if count > 0 || is_first(caller) {
+            frames[count] = caller as u64;
+            count += 1;
+        }
+        own += 1;
+        if count == 0 && own > OWN_FRAMES {
+            break;
+        }
+    }
+    count.max(1)
+}
+
+/// An address that the stack ends below. The C library keeps a thread's own data at the end of its
+/// stack, but for the first thread; elsewhere the next frames are near.
+fn end_of_stack(sp: usize) -> usize {
+    const LARGEST: usize = 1 << 28;
+    const NEAR: usize = 1 << 16;
+    let own = thread_pointer();
+    match own.checked_sub(sp) {
+        Some(size) if size < LARGEST => own,
+        _ => sp.saturating_add(NEAR),
+    }
+}
+
+/// Goes from the frame of a call that returns to `address`, or from this function, to its caller.
+/// Returns the caller's address, and changes the registers to its own.
+fn step(address: usize, registers: &mut Registers, end: usize) -> Option<usize> {
+    // A return address may be the first of the next function.
+    let call = address.checked_sub(1)?;
+    let object = find(call)?;
+    // SAFETY: the object is loaded, and stays so: a function of it is being called.
+    let (row, ra) = unsafe { cfi::row(object.frames, call) }?;
+    let sp = registers[SP];
+    let load = |at: usize| {
+        // Frames are above the stack pointer: the present one's own is not read.
+        let is_word = at.is_multiple_of(8) && at >= sp && at < end;
+        // SAFETY: a word of this thread's stack, by the compiler's word, and within its bounds.
+        is_word.then(|| unsafe { core::ptr::with_exposed_provenance::<usize>(at).read() })
+    };
+    let frame = row.frame(registers, load)?;
+    if frame <= sp || frame > end {
+        return None;
+    }
+    let before = *registers;
+    for (number, register) in registers.iter_mut().enumerate() {
+        match row.rules[number] {
+            Rule::SAME => {}
+            Rule::UNKNOWN => *register = 0,
+            Rule(offset) => *register = load(frame.wrapping_add_signed(offset as isize))?,
+        }
+    }
+    registers[SP] = frame;
+    let caller = match row.rules[ra] {
+        Rule::SAME => before[ra],
+        Rule::UNKNOWN => return None,
+        Rule(_) => registers[ra],
+    };
+    Some(caller & ADDRESS).filter(|&caller| caller != 0)
+}
+
+/// The bits of an address: on AArch64 the upper ones of a return address may be a signature.
+const ADDRESS: usize = if cfg!(target_arch = "aarch64") {
+    (1 << 48) - 1
+} else {
+    usize::MAX
+};
+
+/// The registers of this moment that a called function has to keep. Returns the address of a
+/// moment in this function.
+#[inline(always)]
+fn here(registers: &mut Registers) -> usize {
+    let address: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: stores some registers within the array, by the numbers that DWARF gives them.
+    unsafe {
+        core::arch::asm!(
+            "mov [{to} + 3 * 8], rbx",
+            "mov [{to} + 6 * 8], rbp",
+            "mov [{to} + 7 * 8], rsp",
+            "mov [{to} + 12 * 8], r12",
+            "mov [{to} + 13 * 8], r13",
+            "mov [{to} + 14 * 8], r14",
+            "mov [{to} + 15 * 8], r15",
+            "lea {address}, [rip]",
+            to = in(reg) registers.as_mut_ptr(),
+            address = lateout(reg) address,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!(
+            "stp x19, x20, [{to}, #152]",
+            "stp x21, x22, [{to}, #168]",
+            "stp x23, x24, [{to}, #184]",
+            "stp x25, x26, [{to}, #200]",
+            "stp x27, x28, [{to}, #216]",
+            "stp x29, x30, [{to}, #232]",
+            "mov {address}, sp",
+            "str {address}, [{to}, #248]",
+            "adr {address}, .",
+            to = in(reg) registers.as_mut_ptr(),
+            address = out(reg) address,
+            options(nostack, preserves_flags),
+        );
+    }
+    address
+}
+
+#[inline(always)]
+fn thread_pointer() -> usize {
+    let pointer: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the ABI keeps the thread pointer at its own beginning.
+    unsafe {
+        core::arch::asm!("mov {}, fs:[0]", out(reg) pointer, options(pure, readonly, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads a register.
+    unsafe {
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+    }
+    pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn inner(frames: &mut [u64; 8]) -> usize {
+        let mut registers = [0; REGISTERS];
+        let address = here(&mut registers);
+        let end = end_of_stack(registers[SP]);
+        let site = step(address, &mut registers, end).unwrap();
+        std::hint::black_box(callers(site, frames))
+    }
+
+    #[inline(never)]
+    fn outer(frames: &mut [u64; 8]) -> usize {
+        std::hint::black_box(inner(frames))
+    }
+
+    #[test]
+    fn a_call_has_its_callers() {
+        start();
+        if !is_able() {
+            return;
+        }
+        let mut frames = [0; 8];
+        let count = outer(&mut frames);
+        assert!(count >= 3, "{frames:x?}");
+        let near = |frame: u64, function: usize| (frame as usize).wrapping_sub(function) < 256;
+        assert!(near(frames[0], outer as *const () as usize), "{frames:x?}");
+        let test = a_call_has_its_callers as *const () as usize;
+        assert!(
+            frames[1..count]
+                .iter()
+                .any(|&frame| near(frame, test) || (frame as usize) > 0)
+        );
+    }
+
+    #[test]
+    fn variables_are_told_from_the_heap() {
+        static VARIABLE: u64 = 7;
+        start();
+        let heap = Box::new(7_u64);
+        assert_eq!(is_static((&raw const VARIABLE).addr()), is_able());
+        assert!(!is_static((&raw const *heap).addr()));
+    }
+}

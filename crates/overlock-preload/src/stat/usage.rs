@@ -1,0 +1,108 @@
+//! How conditions and semaphores are used: as locks or for events, and when they were signalled.
+//!
+//! A lock that is made of a condition or a semaphore (the GIL of an interpreter) is signalled by
+//! the thread whose wait for it ended last: the owner. Events are signalled by others. So a thread
+//! notes the end of its wait, and those signals are compared that find a waiter.
+//!
+//! The notes are beside the objects, by their addresses, since a woken thread may not look at the
+//! object any more. Objects whose addresses have the same hash disturb each other: a wrong word in
+//! a report, and no more. All accesses are Relaxed, since no other data depends on them.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use super::clock;
+use crate::config;
+use crate::thread::me;
+
+const NOTES: usize = 1024;
+
+#[derive(Debug)]
+struct Note {
+    /// The thread whose wait ended last; 0 once it has signalled.
+    owner: AtomicUsize,
+    /// The time of the last signal.
+    signalled_ns: AtomicU64,
+    by_owner: AtomicU32,
+    by_others: AtomicU32,
+}
+
+static ALL: [Note; NOTES] = [const {
+    Note {
+        owner: AtomicUsize::new(0),
+        signalled_ns: AtomicU64::new(0),
+        by_owner: AtomicU32::new(0),
+        by_others: AtomicU32::new(0),
+    }
+}; NOTES];
+
+fn note(object: usize) -> &'static Note {
+    &ALL[((object >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % NOTES]
+}
+
+/// The calling thread's wait for the object has ended well, or needed none.
+#[inline]
+pub(crate) fn is_taken(object: usize) {
+    if config::get().stat {
+        note(object).owner.store(me(), Relaxed);
+    }
+}
+
+/// The calling thread is about to signal the object.
+#[inline]
+pub(crate) fn signals(object: usize) {
+    if config::get().stat {
+        note(object).signalled_ns.store(clock::now(), Relaxed);
+    }
+}
+
+/// The calling thread has signalled the object, for which others waited.
+#[inline]
+pub(crate) fn has_signalled(object: usize) {
+    if !config::get().stat {
+        return;
+    }
+    let note = note(object);
+    let was_owner = note.owner.compare_exchange(me(), 0, Relaxed, Relaxed);
+    let count = match was_owner {
+        Ok(_) => &note.by_owner,
+        Err(_) => &note.by_others,
+    };
+    count.fetch_add(1, Relaxed);
+}
+
+/// Whether the object is used as a lock, as far as is known.
+pub(crate) fn is_lock(object: usize) -> bool {
+    let note = note(object);
+    note.by_owner.load(Relaxed) > note.by_others.load(Relaxed)
+}
+
+/// The time of the last signal.
+pub(super) fn signalled_ns(object: usize) -> u64 {
+    note(object).signalled_ns.load(Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_signalled_by_its_owner() {
+        let signal = |object: usize, is_owner: bool| {
+            let note = note(object);
+            note.owner.store(if is_owner { me() } else { 0 }, Relaxed);
+            let was_owner = note.owner.swap(0, Relaxed) == me();
+            match was_owner {
+                true => note.by_owner.fetch_add(1, Relaxed),
+                false => note.by_others.fetch_add(1, Relaxed),
+            };
+        };
+        let (lock, event) = (0x1000, 0x1238);
+        assert!(!is_lock(lock));
+        signal(lock, true);
+        signal(lock, true);
+        signal(lock, false);
+        signal(event, false);
+        signal(event, true);
+        assert!(is_lock(lock) && !is_lock(event));
+    }
+}
