@@ -176,6 +176,7 @@ impl Cond {
     /// are glibc's, no waiter has passed that.)
     fn signal_hidden(&self, signal: impl FnOnce() -> c_int) -> c_int {
         if config::leaves_others() {
+            stat::signals_theirs(core::ptr::from_ref(self).addr());
             return signal();
         }
         let hidden = self.hidden();

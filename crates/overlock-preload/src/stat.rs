@@ -48,7 +48,7 @@ pub(crate) use objects::initialised;
 pub(crate) use record::{released_by, sample, sample_shared, unfair};
 pub(crate) use spot::{Spot, Where};
 pub(crate) use table::{after_fork, keeping_errno, make_table, start, use_no_files};
-pub(crate) use theirs::{count_theirs, event_of_theirs};
+pub(crate) use theirs::{count_theirs, event_of_theirs, signals_theirs};
 
 /// Whether the process has taken a lock that is counted.
 static USED: AtomicBool = AtomicBool::new(false);

@@ -117,7 +117,13 @@ pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
         found.push(Process::read(&table, &mut Symbols::new()));
     }
     if !found.iter().all(Process::is_empty) {
-        found.retain(|process| !process.is_empty() || process.pid == first && !process.took_locks);
+        let says = |process: &Process| process.pid == first && !process.is_empty();
+        let is_said = found.iter().any(says);
+        // An image that was replaced is no news if a later one has something to show.
+        found.retain(|process| {
+            let is_news = process.pid == first && !process.took_locks && !is_said;
+            !process.is_empty() || is_news
+        });
     }
     found.sort_by_key(|process| (process.pid != first, std::cmp::Reverse(process.wait_ns())));
     Ok(found)

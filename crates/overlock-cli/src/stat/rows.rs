@@ -187,7 +187,7 @@ pub struct Rows {
     pub locks: Vec<Row>,
     /// Places where threads wait for something to happen, the longest waits first.
     pub events: Vec<Event>,
-    /// What is not counted.
+    /// Objects that are not counted.
     pub kept: Vec<Kept>,
 }
 

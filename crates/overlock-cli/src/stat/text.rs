@@ -320,7 +320,7 @@ fn is_no_problem(process: &Process) -> bool {
         && !process.events.iter().any(is_unseen)
 }
 
-/// What is not counted.
+/// Objects that are not counted.
 fn kept(kept: &[Kept]) -> String {
     let mut text = String::new();
     if kept.is_empty() {

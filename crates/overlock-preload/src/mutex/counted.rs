@@ -12,6 +12,9 @@ use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Spot, Where, flight};
 
+/// How many acquisitions are [watched](Mutex::is_watched) after a wait.
+const WATCHED: u32 = 64;
+
 at_cache_line!(".text.overlock.lock_counted");
 
 /// `pthread_mutex_lock`: the fast path with statistics; otherwise calls the general path.
@@ -26,7 +29,8 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     // Decided before the acquisition: while that atomic operation is under way the processor has
     // nothing else to do, and after it this would cost extra. The general path decides again.
     let count = mutex.acquisitions().load(Relaxed);
-    if stat::sampled(count) || lock.is_contended() || lock.try_lock().is_none() {
+    let is_general = stat::sampled(count) || mutex.is_watched(count) || lock.is_contended();
+    if is_general || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
     }
     mutex.acquisitions().store(count.wrapping_add(1), Relaxed);
@@ -47,10 +51,31 @@ impl Mutex {
     fn holder(&self) -> flight::Holder {
         let site = match self.is_plain() {
             true => self.count.load(Relaxed),
-            false => self.owners_site().load(Relaxed),
+            false => self.spare().load(Relaxed),
         };
         let stack = flight::stack(self.observed.load(Relaxed), site);
         flight::Holder { site, stack }
+    }
+
+    /// Whether the acquisition after `count` others is recorded for the sake of later waiters: some
+    /// are after each wait, so that the next waiter knows its holder's callers, and not only the
+    /// call site.
+    #[inline(always)]
+    fn is_watched(&self, count: u32) -> bool {
+        let until = match self.is_plain() {
+            true => self.spare().load(Relaxed),
+            false => stat::usage::watched_until(self.address()),
+        };
+        until.wrapping_sub(count).wrapping_sub(1) < WATCHED
+    }
+
+    /// Has the next acquisitions watched. The caller owns the lock.
+    fn watch(&self) {
+        let until = self.acquisitions().load(Relaxed).wrapping_add(WATCHED);
+        match self.is_plain() {
+            true => self.spare().store(until, Relaxed),
+            false => stat::usage::watch_until(self.address(), until),
+        }
     }
 
     /// Records the lower half of the owner's call site for later waiters, in a field that normal
@@ -67,7 +92,9 @@ impl Mutex {
         let is_waited_for = self.main().is_contended();
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
         let count = self.acquisitions().load(Relaxed);
-        let weight = stat::weight(count, true);
+        // A watched one counts for nothing: it is not chosen by chance.
+        let watched = self.is_watched(count).then_some(0);
+        let weight = stat::weight(count, true).or(watched);
         let at = (is_waited_for || weight.is_some()).then(|| self.at(site));
         let error = self.try_acquire();
         if error == 0 {
@@ -95,6 +122,7 @@ impl Mutex {
         if error == 0 {
             let count = self.acquisitions().load(Relaxed);
             self.is_taken(waiting.over(count), site);
+            self.watch();
         } else {
             waiting.gave_up();
         }
@@ -139,7 +167,7 @@ impl Mutex {
         if self.is_plain() {
             self.note(site);
         } else {
-            self.owners_site().store(site as u32, Relaxed);
+            self.spare().store(site as u32, Relaxed);
         }
         self.observed.store(flight, Relaxed);
     }

@@ -52,9 +52,11 @@ impl Mutex {
 }
 
 impl Mutex {
-    /// With statistics, the lower half of the call site of the owner of a recursive or
-    /// error-checking one, in bytes that the lock leaves free. Owners write it.
-    pub(super) fn owners_site(&self) -> &AtomicU32 {
+    /// With statistics, of a recursive or error-checking one the lower half of the owner's call
+    /// site; of another the number of acquisitions up to which they are watched. It is in bytes
+    /// that the lock leaves free, and owners write it.
+    #[inline(always)]
+    pub(super) fn spare(&self) -> &AtomicU32 {
         let second: *const AtomicU32 = core::ptr::from_ref(&self.lock[1]).cast();
         // SAFETY: the other half of the word of `acquisitions`, at the end of `lock`.
         unsafe { &*second.wrapping_add(1) }
@@ -76,7 +78,8 @@ thread_local! {
     static AWAITED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The address of the condition that the calling thread has waited for last. It may have been freed.
+/// The address of the condition that the calling thread has waited for last, which may have been
+/// freed.
 pub(super) fn awaited() -> usize {
     AWAITED.get()
 }

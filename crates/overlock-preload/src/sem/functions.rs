@@ -9,7 +9,7 @@ use overlock_shared::ObjectKind;
 use super::{MOST, Sem, value};
 use crate::site::{Site, with_site};
 use crate::time::deadline;
-use crate::{config, order, real, stat};
+use crate::{cancel, config, order, real, stat};
 
 /// Returns what `sem_*` return for 0 or an errno, and sets errno.
 fn result(error: c_int) -> c_int {
@@ -21,6 +21,23 @@ fn result(error: c_int) -> c_int {
     // SAFETY: the calling thread's own.
     unsafe { errno.write(error) };
     -1
+}
+
+/// Waits for a semaphore of glibc's by `wait`, with statistics if the configuration leaves it in
+/// place. One that has a value is taken at once, and is no wait.
+fn wait_for_theirs(sem: &Sem, site: Site, wait: impl FnOnce() -> c_int) -> c_int {
+    let own = core::ptr::from_ref(sem).addr();
+    if config::get().stat && config::leaves_others() {
+        // The attempt is no cancellation point.
+        cancel::act();
+        // SAFETY: the reference is to a semaphore, which is glibc's.
+        let taken = stat::keeping_errno(|| unsafe { real::sem_trywait(sem.as_glibcs()) });
+        if taken == 0 {
+            stat::usage::is_taken(own);
+            return 0;
+        }
+    }
+    stat::event_of_theirs(own, ObjectKind::Sem, site, |error| *error != 0, wait)
 }
 
 /// The timed waits: ours, or `glibcs` for a semaphore of glibc's.
@@ -38,9 +55,7 @@ unsafe fn wait_until(
     let sem = unsafe { &*sem };
     order::may_sleep();
     if !sem.is_ours() {
-        let wait = || glibcs(sem.as_glibcs());
-        let own = core::ptr::from_ref(sem).addr();
-        return stat::event_of_theirs(own, ObjectKind::Sem, site, |error| *error != 0, wait);
+        return wait_for_theirs(sem, site, || glibcs(sem.as_glibcs()));
     }
     // SAFETY: as above.
     let at = unsafe { &*at };
@@ -94,6 +109,7 @@ pub unsafe extern "C" fn sem_post(sem: *mut Sem) -> c_int {
     if sem.is_ours() {
         return result(sem.post());
     }
+    stat::signals_theirs(core::ptr::from_ref(sem).addr());
     // SAFETY: as above; it is glibc's.
     unsafe { real::sem_post(sem.as_glibcs()) }
 }
@@ -134,9 +150,7 @@ unsafe extern "C-unwind" fn wait(sem: *mut Sem, site: Site) -> c_int {
         return result(sem.wait(None, site));
     }
     // SAFETY: as above; it is glibc's.
-    let wait = || unsafe { real::sem_wait(sem.as_glibcs()) };
-    let own = core::ptr::from_ref(sem).addr();
-    stat::event_of_theirs(own, ObjectKind::Sem, site, |error| *error != 0, wait)
+    wait_for_theirs(sem, site, || unsafe { real::sem_wait(sem.as_glibcs()) })
 }
 
 unsafe extern "C-unwind" fn timedwait(sem: *mut Sem, at: *const timespec, site: Site) -> c_int {

@@ -65,7 +65,7 @@ pub struct Holder {
 pub struct Waited {
     /// Its length in nanoseconds.
     pub ns: u64,
-    /// Who has caused it.
+    /// The thread that has caused it.
     pub holder: Holder,
     /// How often others acquired the lock meanwhile.
     pub passed: u32,

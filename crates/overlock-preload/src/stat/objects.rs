@@ -20,7 +20,7 @@ struct Object {
     stack: AtomicU32,
 }
 
-/// Where an object was initialised.
+/// The place where an object was initialised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Init {
     /// 0 if that is not known, as for a static one.

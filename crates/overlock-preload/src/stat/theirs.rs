@@ -12,7 +12,7 @@ use overlock_shared::ObjectKind;
 
 use super::flight::Holder;
 use super::spot::{Spot, Where};
-use super::{Event, Wait, record, table, takes_lock, weight};
+use super::{Event, Wait, record, table, takes_lock, usage, weight};
 use crate::config;
 use crate::site::Site;
 use crate::thread;
@@ -67,10 +67,25 @@ pub(crate) fn event_of_theirs<T>(
 ) -> T {
     // A wait that is cancelled does not return, and is not counted.
     let begun = Event::begin().filter(|_| config::leaves_others());
+    let Some(begun) = begun else {
+        return wait();
+    };
+    usage::waits(object);
     let result = wait();
-    if let Some(begun) = begun {
-        let failed = failed(&result);
-        table::keeping_errno(|| begun.over(object, kind, site, failed));
+    usage::has_waited(object);
+    let failed = failed(&result);
+    let as_lock = usage::is_lock(object);
+    table::keeping_errno(|| begun.over_as(object, kind, site, failed, as_lock));
+    if !failed {
+        usage::is_taken(object);
     }
     result
+}
+
+/// One of the C library's is signalled, where the configuration leaves it in place.
+#[inline]
+pub(crate) fn signals_theirs(object: usize) {
+    if config::get().stat && config::leaves_others() && usage::is_waited_for(object) {
+        usage::has_signalled(object);
+    }
 }

@@ -244,14 +244,10 @@ mod tests {
         let mut frames = [0; 8];
         let count = outer(&mut frames);
         assert!(count >= 3, "{frames:x?}");
-        let near = |frame: u64, function: usize| (frame as usize).wrapping_sub(function) < 256;
+        let near = |frame: u64, function: usize| (frame as usize).wrapping_sub(function) < 1024;
         assert!(near(frames[0], outer as *const () as usize), "{frames:x?}");
         let test = a_call_has_its_callers as *const () as usize;
-        assert!(
-            frames[1..count]
-                .iter()
-                .any(|&frame| near(frame, test) || (frame as usize) > 0)
-        );
+        assert!(near(frames[1], test), "{frames:x?}");
     }
 
     #[test]

@@ -24,6 +24,10 @@ struct Note {
     signalled_ns: AtomicU64,
     by_owner: AtomicU32,
     by_others: AtomicU32,
+    /// Of a mutex: see `watch_until`.
+    watched: AtomicU32,
+    /// Of an object of the C library's: its waiters, and those that were cancelled.
+    waiters: AtomicU32,
 }
 
 static ALL: [Note; NOTES] = [const {
@@ -32,6 +36,8 @@ static ALL: [Note; NOTES] = [const {
         signalled_ns: AtomicU64::new(0),
         by_owner: AtomicU32::new(0),
         by_others: AtomicU32::new(0),
+        watched: AtomicU32::new(0),
+        waiters: AtomicU32::new(0),
     }
 }; NOTES];
 
@@ -70,10 +76,38 @@ pub(crate) fn has_signalled(object: usize) {
     count.fetch_add(1, Relaxed);
 }
 
+/// The calling thread is about to wait for an object of the C library's.
+pub(super) fn waits(object: usize) {
+    note(object).waiters.fetch_add(1, Relaxed);
+}
+
+/// It has waited.
+pub(super) fn has_waited(object: usize) {
+    note(object).waiters.fetch_sub(1, Relaxed);
+}
+
+/// Whether others may wait for it.
+pub(super) fn is_waited_for(object: usize) -> bool {
+    note(object).waiters.load(Relaxed) > 0
+}
+
 /// Whether the object is used as a lock, as far as is known.
 pub(crate) fn is_lock(object: usize) -> bool {
+    /// Fewer may be by chance.
+    const LEAST: u32 = 4;
     let note = note(object);
-    note.by_owner.load(Relaxed) > note.by_others.load(Relaxed)
+    let by_owner = note.by_owner.load(Relaxed);
+    by_owner >= LEAST && by_owner > note.by_others.load(Relaxed)
+}
+
+/// Has the acquisitions of a mutex watched, up to this number of them.
+pub(crate) fn watch_until(mutex: usize, count: u32) {
+    note(mutex).watched.store(count, Relaxed);
+}
+
+/// The number of acquisitions up to which they are watched.
+pub(crate) fn watched_until(mutex: usize) -> u32 {
+    note(mutex).watched.load(Relaxed)
 }
 
 /// The time of the last signal.
@@ -97,9 +131,10 @@ mod tests {
             };
         };
         let (lock, event) = (0x1000, 0x1238);
-        assert!(!is_lock(lock));
-        signal(lock, true);
-        signal(lock, true);
+        for _ in 0..4 {
+            assert!(!is_lock(lock));
+            signal(lock, true);
+        }
         signal(lock, false);
         signal(event, false);
         signal(event, true);
