@@ -7,13 +7,14 @@
 //! name is `FOLDER/$LIB/NAME`, and the folder has what fits for each directory that `$LIB` may be:
 //! a link to the library, or for 32-bit loaders a library without contents.
 
-use std::fs::{self, Permissions};
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::{env, ffi::OsString};
 
 use rustix::process::geteuid;
 
@@ -102,8 +103,9 @@ fn own_directory() -> Option<PathBuf> {
 }
 
 fn is_32_bit(library: &Path) -> bool {
-    let start = fs::read(library).unwrap_or_default();
-    start.starts_with(b"\x7fELF\x01")
+    let mut start = [0; 5];
+    let read = File::open(library).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"\x7fELF\x01"
 }
 
 /// The folder for this library in this place, which is made if it is not there or not whole.
