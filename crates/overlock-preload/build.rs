@@ -3,6 +3,10 @@
 //! The functions carry the versions that glibc's have, so that a look-up by version finds ours like
 //! any other. rustc has the linker export a list without versions, and no linker takes two lists.
 //! So a script stands in for the linker, and puts ours in its place.
+//!
+//! The library also runs on a glibc that is older than the one at hand, in children of other roots.
+//! So it refers to functions that have moved to libc.so.6 without a version, in the libraries where
+//! they were. The linker finds them in stubs of these.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,6 +21,23 @@ const TABLE: &str = "versions.txt";
 
 /// The version of functions that are not glibc's.
 const OWN: &str = "OVERLOCK_1";
+
+/// Functions that libc.so.6 has had since 2.34 only, with the libraries that they were in. (The
+/// variables of 2.35 are weak references: any library will do.)
+const MOVED: [(&str, &[&str]); 2] = [
+    (
+        "libpthread.so.0",
+        &[
+            "pthread_key_create",
+            "pthread_key_delete",
+            "pthread_setspecific",
+            "pthread_testcancel",
+            "__rseq_offset",
+            "__rseq_size",
+        ],
+    ),
+    ("libdl.so.2", &["dladdr", "dladdr1"]),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
@@ -36,14 +57,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     };
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let versions = versions(&fs::read_to_string(TABLE)?, oldest()?);
-    fs::write(out.join("names"), names(&versions))?;
+    let table = fs::read_to_string(TABLE)?;
+    let versions = versions(&table, oldest()?);
+    fs::write(out.join("names"), names(&table))?;
     fs::write(out.join("list"), list(&versions))?;
     fs::write(out.join("aliases"), aliases(&versions))?;
     let dir = out.join("linker");
     fs::create_dir_all(&dir)?;
     let script = dir.join("ld.bfd");
-    fs::write(&script, script_for(&linker, &out))?;
+    let stubs = stubs(&out)?;
+    fs::write(&script, script_for(&linker, &out, &stubs))?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     // The compiler looks for its linker there first.
     println!("cargo:rustc-cdylib-link-arg=-B{}", dir.display());
@@ -53,8 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// GNU's linker for the target: others do not give a symbol several versions by assignments.
 fn linker() -> Option<PathBuf> {
-    let compiler = env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".into());
-    let mut command = Command::new(compiler);
+    let mut command = Command::new(compiler());
     let output = command.arg("-print-prog-name=ld.bfd").output().ok()?;
     let name = String::from_utf8(output.stdout).ok()?;
     let name = Path::new(name.trim());
@@ -74,6 +96,35 @@ fn oldest() -> Result<&'static str, Box<dyn Error>> {
     })
 }
 
+/// Makes the stubs. Returns their paths, each in quotes.
+fn stubs(out: &Path) -> Result<String, Box<dyn Error>> {
+    let mut paths = String::new();
+    for (library, names) in MOVED {
+        let source = out.join(library).with_extension("s");
+        let mut text = String::new();
+        for name in names {
+            let _ = writeln!(text, ".globl {name}\n{name}:");
+        }
+        fs::write(&source, text)?;
+        let stub = out.join(library);
+        let mut command = Command::new(compiler());
+        command
+            .args(["-shared", "-nostdlib", "-o"])
+            .arg(&stub)
+            .arg(format!("-Wl,-soname,{library}"))
+            .arg(&source);
+        if !command.status()?.success() {
+            return Err(format!("{} cannot be made", stub.display()).into());
+        }
+        let _ = write!(paths, "'{}' ", stub.display());
+    }
+    Ok(paths)
+}
+
+fn compiler() -> String {
+    env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".into())
+}
+
 fn number(version: &str) -> Vec<u32> {
     let parts = version.split('.');
     parts.filter_map(|part| part.parse().ok()).collect()
@@ -81,7 +132,8 @@ fn number(version: &str) -> Vec<u32> {
 
 /// The versions of each function, the default last.
 fn versions(table: &str, oldest: &str) -> BTreeMap<String, Vec<String>> {
-    let lines = table.lines().filter(|line| !line.starts_with('#'));
+    let is_exported = |line: &&str| !line.starts_with('#') && !line.ends_with(" -");
+    let lines = table.lines().filter(is_exported);
     let rows = lines.filter_map(|line| {
         let mut words = line.split_whitespace();
         let name = words.next()?.to_owned();
@@ -101,8 +153,12 @@ fn versions(table: &str, oldest: &str) -> BTreeMap<String, Vec<String>> {
     rows.collect()
 }
 
-fn names(versions: &BTreeMap<String, Vec<String>>) -> String {
-    versions.keys().map(|name| format!("{name}\n")).collect()
+/// All names of the table, one in each line.
+fn names(table: &str) -> String {
+    let names = table
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    names.map(|name| format!("{name}\n")).collect()
 }
 
 /// The list of exports.
@@ -141,7 +197,7 @@ fn aliases(versions: &BTreeMap<String, Vec<String>>) -> String {
 
 /// The script that stands in for the linker. It fails where the library exports a function that is
 /// not in the table: its list would hide it. (The linker fails for one that does not exist.)
-fn script_for(linker: &Path, out: &Path) -> String {
+fn script_for(linker: &Path, out: &Path, stubs: &str) -> String {
     let (linker, out) = (linker.display(), out.display());
     format!(
         r#"#!/bin/sh
@@ -157,7 +213,7 @@ for argument do
         *) set -- "$@" "$argument" ;;
     esac
 done
-exec '{linker}' "$@"
+exec '{linker}' {stubs}"$@"
 "#
     )
 }

@@ -43,6 +43,7 @@ pub mod fork;
 mod futex;
 pub mod handlers;
 pub mod mutex;
+pub mod older;
 pub(crate) mod order;
 pub mod plugins;
 pub mod privileges;

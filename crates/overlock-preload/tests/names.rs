@@ -102,7 +102,8 @@ const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/versions.txt");
 /// The versions of each function, as the table has them.
 fn table() -> BTreeMap<String, BTreeSet<String>> {
     let text = std::fs::read_to_string(TABLE).unwrap();
-    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    let is_exported = |line: &&str| !line.starts_with('#') && !line.ends_with(" -");
+    let rows = text.lines().filter(is_exported);
     let rows = rows.map(|row| {
         let mut words = row.split_whitespace().map(str::to_owned);
         (words.next().unwrap(), words.collect())
@@ -174,6 +175,25 @@ fn functions_have_the_versions_of_the_c_librarys() {
             .collect();
         assert!(missing.is_empty(), "{name}: {missing:?}");
     }
+}
+
+/// Fails where the library needs a version that glibc 2.31 lacks: the loader would end the program.
+#[test]
+fn an_older_c_library_suffices() {
+    let mut command = Command::new("readelf");
+    let output = command
+        .args(["--version-info", "--wide"])
+        .arg(library())
+        .output();
+    let output = text(&output.expect("readelf, of binutils, is needed").stdout);
+    let (_, needed) = output.split_once("Version needs section").unwrap();
+    let numbers = needed.split("Name: GLIBC_").skip(1).map(|rest| {
+        let number = rest.split_whitespace().next().unwrap();
+        let parts = number.split('.').map(|part| part.parse().unwrap());
+        parts.collect::<Vec<u32>>()
+    });
+    let newest = numbers.max().unwrap();
+    assert!(newest <= vec![2, 31], "{newest:?}");
 }
 
 /// Fails where a look-up by version, or by a handle, finds another library than a plain one.

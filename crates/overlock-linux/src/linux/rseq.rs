@@ -52,38 +52,35 @@ pub(super) fn find() {
 mod area {
     use core::arch::{asm, global_asm};
 
-    // Weak: a glibc before 2.35 has neither symbol, and their addresses are then 0.
-    global_asm!(".weak __rseq_offset", ".weak __rseq_size");
+    // Weak: a glibc before 2.35 has neither symbol, and their addresses are then 0. They are in
+    // data, so that no other reference makes them strong. The table is weak for programs that have
+    // this code twice.
+    global_asm!(
+        ".weak __rseq_offset",
+        ".weak __rseq_size",
+        ".pushsection .data.rel.ro.overlock_rseq, \"aw\"",
+        ".balign 8",
+        ".weak overlock_rseq",
+        ".hidden overlock_rseq",
+        "overlock_rseq:",
+        ".quad __rseq_size",
+        ".quad __rseq_offset",
+        ".popsection",
+    );
+
+    #[repr(C)]
+    struct Places {
+        size: *const u32,
+        offset: *const isize,
+    }
+
+    unsafe extern "C" {
+        #[link_name = "overlock_rseq"]
+        static PLACES: Places;
+    }
 
     /// Offset of `cpu_id` in `struct rseq`, part of the kernel's ABI.
     const CPU_ID: isize = 4;
-
-    /// Returns the address of a variable of glibc's; null if it has none of that name.
-    macro_rules! weak {
-        ($name:literal) => {{
-            let address: *const u8;
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: reads an entry of the global offset table, which the linker fills.
-            unsafe {
-                asm!(
-                    concat!("mov {address}, qword ptr [rip + ", $name, "@GOTPCREL]"),
-                    address = out(reg) address,
-                    options(pure, nomem, nostack, preserves_flags)
-                );
-            }
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: as above.
-            unsafe {
-                asm!(
-                    concat!("adrp {address}, :got:", $name),
-                    concat!("ldr {address}, [{address}, :got_lo12:", $name, "]"),
-                    address = out(reg) address,
-                    options(pure, nomem, nostack, preserves_flags)
-                );
-            }
-            address
-        }};
-    }
 
     /// Returns `cpu_id` of the calling thread: `u32::MAX` if it has unregistered its area.
     ///
@@ -121,8 +118,8 @@ mod area {
 
     /// Returns the offset of `cpu_id`, if glibc has registered the area.
     pub(super) fn place() -> Option<isize> {
-        let size: *const u32 = weak!("__rseq_size").cast();
-        let offset: *const isize = weak!("__rseq_offset").cast();
+        // SAFETY: the table above, which the loader fills before any code runs.
+        let Places { size, offset } = unsafe { (&raw const PLACES).read() };
         if size.is_null() || offset.is_null() {
             return None;
         }
