@@ -228,6 +228,14 @@ pub trait Platform: Atomics {
     /// paths.
     fn cpu() -> Cpu;
 
+    /// The priority by which the caller is served before others that wait: 0 for most threads, more
+    /// where its scheduling policy has priorities. Less than 2^16. Waiters of equal rank are served
+    /// in order.
+    #[inline]
+    fn rank() -> u32 {
+        0
+    }
+
     /// Whether a thread that last ran on `cpu`, and is not the caller, is known to have lost it.
     /// `false` if nothing is known.
     fn preempted(cpu: Cpu) -> bool;

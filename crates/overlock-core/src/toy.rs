@@ -75,6 +75,7 @@ thread_local! {
     static HALTS: Cell<usize> = const { Cell::new(0) };
     static FIRST_SPINS: Cell<usize> = const { Cell::new(0) };
     static REALTIME: Cell<bool> = const { Cell::new(false) };
+    static RANK: Cell<u32> = const { Cell::new(0) };
     static SPIN_NS: Cell<u64> = const { Cell::new(5_000) };
     static SPINS: RefCell<Vec<(u64, bool)>> = const { RefCell::new(Vec::new()) };
 }
@@ -97,6 +98,11 @@ pub fn as_thread<R>(thread: usize, play: impl FnOnce() -> R) -> R {
 /// Moves the wall clock by `by` nanoseconds.
 pub fn set_wall_clock(by: i64) {
     WALL.set(WALL.get() + by);
+}
+
+/// Sets the rank of the calling actor, or of all threads of the script.
+pub fn set_rank(rank: u32) {
+    RANK.set(rank);
 }
 
 /// Puts every thread onto `cpu`.
@@ -246,6 +252,10 @@ impl Platform for Toy {
         KICKS.set(KICKS.get() + 1);
         step(Point::Kick);
         stage::kicked(word, whom);
+    }
+
+    fn rank() -> u32 {
+        RANK.get()
     }
 
     fn cpu() -> Cpu {

@@ -7,6 +7,7 @@
 //! | `light_barrier`, `heavy_barrier` | a compiler fence and `membarrier`, or two full fences: [`barrier`] |
 //! | `cpu`, `preempted` | rseq: [`rseq`] |
 //! | `slot` | a bitmap and a thread-exit hook: [`slot`] |
+//! | `rank` | the thread's scheduling policy and priority: [`rank`] |
 //! | `now`, `ticks` | `CLOCK_MONOTONIC`, and the time-stamp counter: [`clock`] |
 //! | `parallelism` | the affinity mask and the quotas of cgroups: [`quota`] |
 //! | `lock_pi`, `unlock_pi` | PI futexes: [`pi`] |
@@ -24,6 +25,7 @@ mod load;
 mod mapped;
 mod pi;
 mod quota;
+pub mod rank;
 mod rseq;
 mod slot;
 pub mod spin;
@@ -43,7 +45,7 @@ pub mod __private {
     pub use super::load::variable;
     pub use super::mapped::{Growing, Zeroed};
     pub use super::slot::FIRST;
-    pub use super::{clock, extras, spin, syscall};
+    pub use super::{clock, extras, rank, spin, syscall};
     pub use crate::system_call;
 }
 
@@ -84,6 +86,10 @@ impl Platform for Linux {
     #[inline(always)]
     fn cpu() -> Cpu {
         rseq::cpu()
+    }
+
+    fn rank() -> u32 {
+        rank::rank()
     }
 
     /// If a thread last ran on the CPU that the caller runs on, it has lost it to the caller.

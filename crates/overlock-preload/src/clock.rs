@@ -9,7 +9,7 @@
 //! kernel's clock. Its calls are known by their sites. Another wrapper may stand between the two.
 //! Then the time tells: soon by the kernel's clock, and more than a day away by the program's.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -17,6 +17,7 @@ use libc::{clockid_t, dl_phdr_info};
 use overlock_core::Deadline;
 use overlock_linux::__private::clock::{self, Read};
 
+use crate::elf;
 use crate::site::Site;
 
 /// The addresses of the library that fakes clocks, unless that is the program itself.
@@ -82,14 +83,7 @@ unsafe extern "C" fn look(info: *mut dl_phdr_info, _: usize, data: *mut c_void) 
 
 /// Returns the C library's own `clock_gettime`.
 fn libcs() -> Option<Read> {
-    const LIBC: &CStr = c"libc.so.6";
-    // SAFETY: the name ends with a zero. It runs no code, since the library is loaded.
-    let libc = unsafe { libc::dlopen(LIBC.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if libc.is_null() {
-        return None;
-    }
-    // SAFETY: a handle, and a name that ends with a zero.
-    let found = unsafe { libc::dlsym(libc, c"clock_gettime".as_ptr()) };
+    let found = elf::find(c"clock_gettime");
     // SAFETY: null, or the function of this name.
     unsafe { core::mem::transmute::<*mut c_void, Option<Read>>(found) }
 }

@@ -47,6 +47,7 @@ pub mod older;
 pub(crate) mod order;
 pub mod plugins;
 pub mod privileges;
+pub mod rank;
 pub mod real;
 pub mod rwlock;
 pub mod sandbox;

@@ -179,6 +179,10 @@ functions! {
     pthread_cond_timedwait(cond: *mut c_void, mutex: *mut c_void, at: *const timespec);
     pthread_cond_clockwait(cond: *mut c_void, mutex: *mut c_void, clock: clockid_t, at: *const timespec);
     pthread_cancel(thread: libc::pthread_t);
+    pthread_setschedparam(thread: libc::pthread_t, policy: c_int, param: *const libc::sched_param);
+    pthread_setschedprio(thread: libc::pthread_t, priority: c_int);
+    sched_setscheduler(thread: libc::pid_t, policy: c_int, param: *const libc::sched_param);
+    sched_setparam(thread: libc::pid_t, param: *const libc::sched_param);
     pthread_rwlock_init(lock: *mut c_void, attr: *const c_void);
     pthread_rwlock_destroy(lock: *mut c_void);
     pthread_rwlock_rdlock(lock: *mut c_void);

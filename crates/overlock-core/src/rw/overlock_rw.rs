@@ -21,9 +21,9 @@
 //! | bits | who writes them, and when |
 //! |---|---|
 //! | writing | set by an acquisition for writing, cleared by its unlock |
-//! | first | set by the gate's owner, which is about to halt on the word; cleared by it, and by the thread that kicks it |
+//! | first | set by the gate's owner, which is about to halt on the word; cleared by it, and by the thread that kicks it. A thread of rank sets it with others |
 //! | others | set by a reader or an upgrader that is about to halt on the word; cleared by the thread that kicks them |
-//! | closed | set by the gate's owner, which newcomers may not bypass, or for it by a fair unlock; cleared by it |
+//! | closed | set by the gate's owner or a writer of rank, which newcomers may not bypass, or for the first by a fair unlock; cleared by it |
 //! | upgrading | set and cleared by the upgradable reader: it waits until the other readers have left |
 //! | upgradable | set with the share of the upgradable reader, and cleared with it |
 //! | readers | each reader, coming and going |
@@ -54,6 +54,12 @@
 //! the upgrader  sets upgrading, spins for 5 us, sleeps
 //! ```
 //!
+//! A thread with a [rank](Platform::rank) does not depend on the gate's owner, which may have lost
+//! its CPU. A writer of rank waits for the word at once, and closes the lock. A reader of rank
+//! takes a lock that nobody holds, and barges at once where others may later. Both sleep with
+//! first and others set. Kicks are for all that sleep there, and the system wakes the highest rank
+//! first.
+//!
 //! A reader that [may barge](Passing) ignores closed and upgrading, at once or after BARGE_DELAY,
 //! and counts itself behind a writer from then on.
 //!
@@ -62,11 +68,14 @@
 //! - I1: writing is set only by an exchange that finds writing clear and no reader, or only the
 //!   upgrader's share. So a thread that has counted itself owns a share whenever writing is clear,
 //!   until it leaves.
-//! - I2: first and closed are set only while a thread owns the gate and has not polled since. The
-//!   gate's owner clears both as it acquires or gives up.
-//! - I3: others is set only together with what its sleepers wait for: writing, closed or upgrading.
-//!   A thread that ends one of the three clears others too and kicks all, or sets the next of the
-//!   three.
+//! - I2: first and closed are set only while a thread owns the gate, or a thread of rank waits, and
+//!   has not polled since. The gate's owner clears both as it acquires or gives up. A writer of
+//!   rank clears closed as it acquires. As it gives up it clears both, and kicks: others set them
+//!   again.
+//! - I3: others is set only together with what its sleepers wait for: writing, closed or upgrading;
+//!   or, by a writer of rank, readers. A thread that ends one of the three clears others too and
+//!   kicks all, or sets the next of the three. First is cleared only with a kick for all, or as
+//!   writing is set and others is kept.
 //! - I4: an unlock's change of the word is its last access: after that it needs only the word's
 //!   address. A thread that passes the gate owns the lock afterwards, or gives up there and is
 //!   about to return from a call that waited. So the last owner of the lock may free it, even while
@@ -87,7 +96,7 @@
 //!
 //! | sleeper | until | changed, and kicked, by |
 //! |---|---|---|
-//! | a writer with the gate | no writer, no reader | the writer's unlock and downgrade; the last reader |
+//! | a writer with the gate; a thread of rank | no writer, no reader | the writer's unlock and downgrade; the last reader |
 //! | an upgradable with the gate | no writer, no other upgradable | as above; the upgradable reader's unlock and downgrade |
 //! | the upgrader | readers = 1 | the last other reader |
 //! | a reader that is counted behind a writer | no writer | the writer's unlock and downgrade |
@@ -100,6 +109,7 @@
 //!
 //! # Bounds
 //!
+//! - Writers and readers of rank bypass all others.
 //! - A writer at the gate that finds only readers is bypassed by nobody after that, except by
 //!   readers that may barge.
 //! - A writer at the gate that finds writers may be bypassed by them until BARGE_DELAY has passed

@@ -75,6 +75,7 @@ impl<P: Platform> Barrier<P> {
     /// Waits until `total` threads have called this. Returns true in the last one of them.
     pub fn wait(&self) -> bool {
         let waiter = Waiter::<P>::new(self);
+        let rank = P::rank();
         let waiters = self.list.lock();
         let arrived = self.arrived.load(Relaxed) + 1;
         if arrived >= self.total {
@@ -84,7 +85,7 @@ impl<P: Platform> Barrier<P> {
         self.arrived.store(arrived, Relaxed);
         if let Some(waiter) = waiter {
             waiter.prepare();
-            waiters.push_back(waiter.id());
+            waiters.push_ranked(waiter.id(), rank);
             drop(waiters);
             waiter.sleep(&Limit::NONE);
         } else {

@@ -1,8 +1,10 @@
 //! A condition variable, for any lock of this crate.
 //!
-//! `notify_one` wakes the thread that has waited longest. `notify_all` wakes two, and each woken
-//! thread wakes two others: a binary tree. (If each woke one, a CPU would fall idle before its next
-//! thread is woken, and to wake an idle CPU takes long.)
+//! `notify_one` wakes the thread that has waited longest, of those with the highest
+//! [rank](Platform::rank). `notify_all` wakes two, and each woken thread wakes two others: a binary
+//! tree. (If each woke one, a CPU would fall idle before its next thread is woken, and to wake an
+//! idle CPU takes long.) If any of them has a rank, it wakes all, in order: a thread may wait
+//! long for its CPU, and then those behind it would too.
 //!
 //! If the thread's lock is an [`Overlock`] that is held, the wake-up is a *requeue*: the thread is
 //! moved, asleep, from the condition variable to the lock, and an unlock wakes it. So there is no
@@ -24,7 +26,7 @@
 //! |---|---|
 //! | `list` | waiters that join or give up, and notifiers, under its wait lock |
 //! | `list.own` | waiters that join, under the wait lock: 1, somebody has waited before |
-//! | `Node::info` | WAITING, then by one compare-exchange LEAVING or NOTIFIED, with its successor |
+//! | `Node::info` | the waiter's rank, then by one compare-exchange LEAVING or NOTIFIED, with its successor |
 //! | `Node::state` | the state that the waiter waits for: its waker; AWAKE: the waiter itself |
 //! | `Node::lock` | the waiter: the address of its lock, 0 where that is no `Overlock` |
 //!
@@ -92,7 +94,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::cancel::CancelToken;
 use super::overlock::Overlock;
-use super::wait_list::{self, ASLEEP, Limit, WaitList, Waiter, kick, signal, stamp};
+use super::wait_list::{ASLEEP, Limit, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::{NAME_BITS, NodeId};
 use crate::platform::{Atomic, Deadline, FutexPlatform, Platform};
@@ -116,9 +118,7 @@ const ADOPTED: u32 = 3;
 /// `Node::state`: woken, and awake.
 const WOKEN: u32 = 4;
 
-/// `Node::info`: neither of the two below.
-const WAITING: u32 = wait_list::WAITING;
-/// `Node::info`: its limit was reached.
+/// `Node::info`: its limit was reached. More than any rank.
 const LEAVING: u32 = 1 << NAME_BITS;
 /// `Node::info`: notified. The bits below hold the successor, 0 for none.
 const NOTIFIED: u32 = LEAVING << 1;
@@ -144,6 +144,17 @@ fn wake<P: FutexPlatform>(id: NodeId, is_alone: bool) {
     } else {
         signal::<P>(id, WOKEN);
         kick::<P>(id);
+    }
+}
+
+/// Wakes all of a chain, in order.
+#[cold]
+fn wake_in_order<P: FutexPlatform>(head: NodeId) {
+    let mut next = Some(head);
+    while let Some(id) = next {
+        next = successor::<P>(id);
+        id.node::<P>().info.store(NOTIFIED, Relaxed);
+        wake::<P>(id, false);
     }
 }
 
@@ -320,11 +331,11 @@ impl<P: FutexPlatform> Condvar<P> {
             true => ptr::from_ref(lock).expose_provenance(),
             false => 0,
         };
+        let rank = P::rank();
         let waiters = self.list.lock();
         waiter.prepare();
         node.lock.store(overlock, Relaxed);
-        node.info.store(WAITING, Relaxed);
-        waiters.push_back(waiter.id());
+        waiters.push_ranked(waiter.id(), rank);
         let is_new = self.list.own.load(Relaxed) == 0;
         self.list.own.store(1, Relaxed);
         is_new
@@ -333,43 +344,54 @@ impl<P: FutexPlatform> Condvar<P> {
     /// Leaves the list. Fails for a waiter that was notified, which must not touch the list.
     #[cold]
     fn leave(&self, id: NodeId) -> bool {
-        // waiting -> leaving. Relaxed: it publishes nothing, and the wait lock orders the list.
-        let leaves = (id.node::<P>().info).compare_exchange(WAITING, LEAVING, Relaxed, Relaxed);
-        if leaves.is_err() {
-            return false;
+        // waiting -> leaving
+        let leaves = Self::end_waiting(id, LEAVING).is_ok();
+        if leaves {
+            self.list.lock().unlink(id);
         }
-        self.list.lock().unlink(id);
-        true
+        leaves
+    }
+
+    /// Changes what a waiter is, if it still waits. Returns its rank.
+    fn end_waiting(id: NodeId, new: u32) -> Result<u32, u32> {
+        let info = &id.node::<P>().info;
+        // Relaxed: it publishes nothing. The wait lock orders the list, and the wake-up publishes
+        // what the waiter has to see.
+        match info.load(Relaxed) {
+            rank @ ..LEAVING => info.compare_exchange(rank, new, Relaxed, Relaxed),
+            ended => Err(ended),
+        }
     }
 
     #[cold]
     fn notify(&self, most: usize) -> usize {
-        let (head, count) = self.detach(most);
+        let (head, count, has_rank) = self.detach(most);
         match head {
             Some(head) if count == 1 => wake::<P>(head, true),
+            Some(head) if has_rank => wake_in_order::<P>(head),
             Some(head) => wake_chain::<P>(head),
             None => {}
         }
         count
     }
 
-    /// Takes at most so many out of the list. Returns the head of their chain, and their number.
-    fn detach(&self, most: usize) -> (Option<NodeId>, usize) {
+    /// Takes at most so many out of the list. Returns the head of their chain, their number, and
+    /// whether any has a rank.
+    fn detach(&self, most: usize) -> (Option<NodeId>, usize, bool) {
         let waiters = self.list.lock();
         let mut head = None;
         let mut tail: Option<NodeId> = None;
-        let mut count = 0;
+        let (mut count, mut has_rank) = (0, false);
         let mut next = waiters.first();
         while let Some(id) = next
             && count < most
         {
             next = waiters.after(id);
-            // waiting -> notified. Relaxed: the wake-up publishes what the waiter has to see.
-            let notified =
-                (id.node::<P>().info).compare_exchange(WAITING, NOTIFIED, Relaxed, Relaxed);
-            if notified.is_err() {
+            // waiting -> notified
+            let Ok(rank) = Self::end_waiting(id, NOTIFIED) else {
                 continue;
-            }
+            };
+            has_rank |= rank > 0;
             waiters.unlink(id);
             match tail.replace(id) {
                 Some(tail) => link::<P>(tail, id),
@@ -377,7 +399,7 @@ impl<P: FutexPlatform> Condvar<P> {
             }
             count += 1;
         }
-        (head, count)
+        (head, count, has_rank)
     }
 
     /// Waits without a node: a spurious wake-up after a back-off.

@@ -119,6 +119,22 @@ impl<P: Platform> WaitList<P> {
     }
 }
 
+impl<P: Platform> Waiters<'_, P> {
+    /// Adds a waiter behind those of its rank, and in front of those of lower ones. Until it is
+    /// taken out, `Node::info` holds the rank, or more than any rank.
+    pub fn push_ranked(&self, id: NodeId, rank: u32) {
+        let rank_of = |id: NodeId| &id.node::<P>().info;
+        rank_of(id).store(rank, Relaxed);
+        let lower = match rank {
+            0 => None,
+            _ => self
+                .ids()
+                .find(|&other| rank_of(other).load(Relaxed) < rank),
+        };
+        self.insert_before(id, lower);
+    }
+}
+
 impl<P: Platform> core::ops::Deref for Waiters<'_, P> {
     type Target = Links<P>;
 

@@ -217,6 +217,77 @@ static void heir_without_cpu(int policy)
     check("a lock that was handed off was closed for over", HANDOFFS);
 }
 
+/* A writer sleeps for a lock, and another thread behind it, which has the highest priority. Then
+ * the CPU of the first is taken, and the lock is released. */
+
+enum { TURNS = 20 };
+
+static pthread_rwlock_t rwlock;
+static atomic_int first, second;
+static int reads;
+
+static void *write_first(void *none)
+{
+    OK(run_on(0, SCHED_OTHER, 0));
+    first = gettid();
+    for (;;) {
+        sem_wait(&may_wait);
+        if (over)
+            return none;
+        OK(pthread_rwlock_wrlock(&rwlock));
+        OK(pthread_rwlock_unlock(&rwlock));
+        sem_post(&done);
+    }
+}
+
+static void *wait_behind(void *none)
+{
+    OK(run_on(1, SCHED_FIFO, 50));
+    second = gettid();
+    for (;;) {
+        sem_wait(&may_sleep);
+        if (over)
+            return none;
+        OK(reads ? pthread_rwlock_rdlock(&rwlock) : pthread_rwlock_wrlock(&rwlock));
+        late += now_ms() - released > LATE_MS;
+        OK(pthread_rwlock_unlock(&rwlock));
+        sem_post(&done);
+    }
+}
+
+static void behind_writer(int kind, int is_read, int reads_behind)
+{
+    pthread_rwlockattr_t attr;
+    OK(pthread_rwlockattr_init(&attr));
+    OK(pthread_rwlockattr_setkind_np(&attr, kind));
+    OK(pthread_rwlock_init(&rwlock, &attr));
+    OK(run_on(1, SCHED_FIFO, 20));
+    begin();
+    first = second = begun = 0;
+    reads = reads_behind;
+    pthread_t threads[] = {start(write_first, NULL), start(wait_behind, NULL), start(hog_when_told, NULL)};
+    for (int turn = 0; turn < TURNS; ++turn) {
+        released = now_ms() + 1e6; /* some wait for nobody */
+        OK(is_read ? pthread_rwlock_rdlock(&rwlock) : pthread_rwlock_wrlock(&rwlock));
+        sem_post(&may_wait);
+        sleep_ms(3);
+        await_sleep(&first);
+        sem_post(&may_sleep);
+        sleep_ms(3);
+        if (!is_read || !reads_behind || kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
+            await_sleep(&second);
+        sem_post(&may_hog);
+        while (begun == turn)
+            sched_yield();
+        released = now_ms();
+        OK(pthread_rwlock_unlock(&rwlock));
+        for (int count = 0; count < 3; ++count)
+            sem_wait(&done);
+    }
+    end(threads, 3);
+    check("a waiter behind a writer got a free lock after more than", TURNS);
+}
+
 int main(int count, char **scenes)
 {
     const char *scene = count > 1 ? scenes[1] : "";
@@ -224,6 +295,11 @@ int main(int count, char **scenes)
         fputs("skipped: two CPUs are needed\n", stderr);
     } else if (run_on(1, SCHED_FIFO, 20) != 0) {
         fputs("skipped: a right to real-time priorities is needed\n", stderr);
+    } else if (strcmp(scene, "behind") == 0) {
+        for (int ways = 0; ways < 4; ++ways) {
+            behind_writer(PTHREAD_RWLOCK_PREFER_READER_NP, ways & 1, ways >> 1);
+            behind_writer(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, ways & 1, ways >> 1);
+        }
     } else if (strcmp(scene, "heir") == 0) {
         heir_without_cpu(SCHED_OTHER);
         heir_without_cpu(SCHED_FIFO);

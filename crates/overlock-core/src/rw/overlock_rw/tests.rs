@@ -1,5 +1,6 @@
 //! Thread 0 runs the script; the actors are threads 1 to 7.
 
+mod rank;
 mod upgrade;
 mod wake;
 

@@ -26,18 +26,20 @@ pub(super) const BACKOFF_NS: [u64; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 100, 200, 400,
 /// which tries again and again, never closes the lock.
 pub(super) const MIN_BACKOFF_LIMIT_NS: u64 = 100_000;
 
-/// The acquisition that the gate's owner waits for.
+/// The acquisition that the gate's owner waits for, or a writer of rank without the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     Write,
     Upgradable,
+    /// To write, where the thread has a [rank](crate::Platform::rank).
+    Ranked,
 }
 
 impl Want {
-    /// Whether the gate's owner can have it. Flags of sleepers, and its own closed, do not matter.
+    /// Whether it can be had. Flags of sleepers, and its own closed, do not matter.
     fn is_free(self, word: u32) -> bool {
         match self {
-            Want::Write => word & !(CLOSED | FIRST | OTHERS) == 0,
+            Want::Write | Want::Ranked => word & !(CLOSED | FIRST | OTHERS) == 0,
             Want::Upgradable => word & (WRITING | UPGRADABLE) == 0,
         }
     }
@@ -45,7 +47,7 @@ impl Want {
     /// Whether it closes the lock, however short its wait: only readers are inside, and there may
     /// always be some as long as others come in.
     fn closes(self, word: u32) -> bool {
-        self == Want::Write && word & READERS != 0 && word & (WRITING | CLOSED) == 0
+        self != Want::Upgradable && word & READERS != 0 && word & (WRITING | CLOSED) == 0
     }
 
     /// The word after an acquisition from the free word `word`.
@@ -53,6 +55,8 @@ impl Want {
         match self {
             // Readers that sleep stay asleep, and wait for the writer now.
             Want::Write => WRITING | word & OTHERS,
+            // So does the gate's owner.
+            Want::Ranked => WRITING | word & (FIRST | OTHERS),
             Want::Upgradable => (word & !(CLOSED | FIRST | OTHERS)) + (READER | UPGRADABLE),
         }
     }
@@ -124,6 +128,11 @@ impl<P: FutexPlatform> OverlockRw<P> {
         passing: Passing,
         until: Option<Deadline>,
     ) -> Result<(), Refused> {
+        let has_rank = P::rank() > 0;
+        let passing = match passing {
+            Passing::Later if has_rank => Passing::AtOnce,
+            passing => passing,
+        };
         // A reader that barges at once may hold what others wait for, so it does not delay. Others
         // read the clock only before they sleep.
         let mut barge_at = (passing == Passing::AtOnce).then(P::now);
@@ -134,7 +143,10 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 Passing::AtOnce | Passing::Later if waited => WRITING,
                 _ => SHUT,
             };
-            let opens = |word: u32| word & shut == 0 || waited && word & shut == WRITING;
+            let opens = |word: u32| {
+                let is_free = word & (WRITING | READERS) == 0;
+                word & shut == 0 || waited && word & shut == WRITING || has_rank && is_free
+            };
             // Relaxed: the addition acquires.
             let seen = self.word.load(Relaxed);
             if opens(seen) {
@@ -164,7 +176,8 @@ impl<P: FutexPlatform> OverlockRw<P> {
                     Passing::Later if !waited => Some(Deadline::earlier::<P>(until, end).into()),
                     _ => until,
                 };
-                self.sleep(seen, OTHERS, until);
+                let flags = if has_rank { FIRST | OTHERS } else { OTHERS };
+                self.sleep(seen, flags, until);
                 backoff = BACKOFF_NS.iter();
             }
         }
@@ -188,6 +201,10 @@ impl<P: FutexPlatform> OverlockRw<P> {
 
     #[cold]
     pub(super) fn write_slow(&self, until: Option<Deadline>) -> bool {
+        // The gate's owner may have lost its CPU.
+        if P::rank() > 0 {
+            return self.wait_at_word(Want::Ranked, until);
+        }
         self.pass_gate(Want::Write, until, Self::try_write_if_free)
     }
 
@@ -215,14 +232,14 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 }
             }
         }
-        let acquired = self.wait_at_gate(want, until);
+        let acquired = self.wait_at_word(want, until);
         // SAFETY: acquired a few lines above, and its token is ().
         unsafe { self.gate.unlock(()) };
         acquired
     }
 
-    /// Waits for the lock as the gate's owner. Returns false at its limit.
-    fn wait_at_gate(&self, want: Want, until: Option<Deadline>) -> bool {
+    /// Waits for the lock as the gate's owner, or with a rank. Returns false at its limit.
+    fn wait_at_word(&self, want: Want, until: Option<Deadline>) -> bool {
         let barge_at = P::now().plus_nanos(BARGE_DELAY_NS);
         loop {
             // Relaxed: the exchange acquires.
@@ -243,12 +260,13 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 Err(seen) => seen,
             };
             if is_over::<P>(until) {
-                self.give_up();
+                self.give_up(want);
                 return false;
             }
-            let flags = match P::now() >= barge_at {
-                true => FIRST | CLOSED,
-                false => FIRST,
+            let flags = match want {
+                Want::Ranked => FIRST | OTHERS | CLOSED,
+                _ if P::now() >= barge_at => FIRST | CLOSED,
+                _ => FIRST,
             };
             self.sleep(seen, flags, until);
         }
@@ -268,11 +286,16 @@ impl<P: FutexPlatform> OverlockRw<P> {
         taken
     }
 
-    /// Clears the flags of a gate's owner that leaves without the lock.
-    fn give_up(&self) {
+    /// Clears the flags of a thread that leaves without the lock. Without the gate, its owner may
+    /// need them too.
+    fn give_up(&self, want: Want) {
+        let others = match want {
+            Want::Ranked => FIRST | OTHERS,
+            _ => OTHERS,
+        };
         // I2, I3
         let before = self.word.fetch_and(!(CLOSED | FIRST | OTHERS), Relaxed);
-        if before & OTHERS != 0 {
+        if before & others != 0 {
             kick_all::<P>(&self.word);
         }
     }

@@ -13,7 +13,7 @@ use crate::links::BACKOFF_SLEEP_NS;
 use crate::raw::ConstLock;
 use crate::sleep::Overlock;
 use crate::toy::stage::{Actor, actor};
-use crate::toy::{Point, SLOTS, Toy, as_thread, at, first_spins, halts, kicks, left};
+use crate::toy::{Point, SLOTS, Toy, as_thread, at, first_spins, halts, kicks, left, set_rank};
 use locks::{Loud, WithNode};
 
 struct Scene {
@@ -442,4 +442,46 @@ fn waiters_notified_together_may_have_different_locks() {
 fn eight_bytes() {
     static CONDVAR: Condvar<Toy> = Condvar::new();
     assert_eq!(size_of_val(&CONDVAR), 8);
+}
+
+/// Sleepers of these ranks, in order of arrival.
+fn ranked(scene: Stage, ranks: &[u32]) -> Vec<Actor> {
+    let sleeper = |(index, &rank): (usize, &u32)| {
+        let part = scene.waiter(index + 1, move || {
+            set_rank(rank);
+            (None, false)
+        });
+        part.sleep();
+        part
+    };
+    ranks.iter().enumerate().map(sleeper).collect()
+}
+
+/// Fails where a notification is for the thread that has waited longest, whatever its rank; and
+/// where threads of equal rank change places.
+#[test]
+fn a_notification_is_for_the_highest_rank() {
+    let scene = stage();
+    let mut parts = ranked(scene, &[10, 0, 30, 10, 20, 0]);
+    let mut left = [1, 2, 3, 4, 5, 6].to_vec();
+    for next in [3, 5, 1, 4, 2, 6] {
+        scene.condvar.notify_one();
+        let at = left.iter().position(|&number| number == next).unwrap();
+        for (index, part) in parts.iter().enumerate() {
+            assert_eq!(part.is_kicked(), index == at, "{next} of {left:?}");
+        }
+        left.remove(at);
+        parts.remove(at).end();
+    }
+}
+
+/// Fails where some waiters depend on others, which may have no CPU.
+#[test]
+fn all_waiters_are_woken_at_once_where_one_has_a_rank() {
+    let scene = stage();
+    let parts = ranked(scene, &[0, 0, 7, 0]);
+    assert_eq!(scene.condvar.notify_all(), 4);
+    assert!(parts.iter().all(Actor::is_kicked));
+    parts.into_iter().for_each(Actor::end);
+    assert_eq!(scene.back().len(), 4);
 }

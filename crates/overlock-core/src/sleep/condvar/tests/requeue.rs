@@ -1,6 +1,7 @@
 //! With a lock that adopts.
 
 use super::*;
+use crate::sleep::wait_list::WAITING;
 
 /// A condition variable with a lock that adopts.
 pub(super) struct Adopting {
