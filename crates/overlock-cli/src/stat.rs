@@ -1,6 +1,7 @@
 //! Contention that a program under `overlock run --stat` has counted: reading its tables, and
 //! saying what is in them.
 
+mod debug;
 mod document;
 mod layout;
 mod living;

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, ReadCache};
+use object::{Endianness, Object, ReadCache};
 use serde::Serialize;
+
+use super::debug;
 
 /// A place in a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -103,7 +105,8 @@ const PAGE: u64 = 4096;
 struct Known {
     segments: Vec<Segment>,
     is_go: bool,
-    loader: Option<Loader>,
+    /// The best first.
+    loaders: Vec<Loader>,
 }
 
 /// The names of one process.
@@ -155,18 +158,16 @@ impl Symbols {
 
     fn known(&mut self, path: &Path) -> &Known {
         let known = self.files.entry(path.to_owned());
-        // A path may come from another user, and lead to what never answers.
-        let is_file = || fs::metadata(path).is_ok_and(|found| found.is_file());
-        known.or_insert_with(|| match is_file() {
+        known.or_insert_with(|| match debug::is_file(path) {
             true => Known {
                 segments: segments(path).unwrap_or_default(),
                 is_go: is_go(path),
-                loader: Loader::new(path).ok(),
+                loaders: debug::loaders(path),
             },
             false => Known {
                 segments: Vec::new(),
                 is_go: false,
-                loader: None,
+                loaders: Vec::new(),
             },
         })
     }
@@ -188,8 +189,8 @@ impl Symbols {
             offset: bias.map(|bias| format!("{:#x}", address.wrapping_sub(bias))),
             ..nowhere
         };
-        if let (Some(bias), Some(loader)) = (bias, &known.loader) {
-            look_up(loader, call.wrapping_sub(bias), &mut place);
+        if let Some(bias) = bias {
+            look_up(&known.loaders, call.wrapping_sub(bias), &mut place);
         }
         place
     }
@@ -202,9 +203,9 @@ impl Symbols {
         let first = known.segments.iter().map(loaded).min()? & !(PAGE - 1);
         let at = first.checked_add(distance)?;
         let segment = known.segments.iter().find(|segment| segment.contains(at))?;
-        let loader = known.loader.as_ref()?;
+        let loaders = &known.loaders;
         if !segment.is_code {
-            return variable(loader, at).map(|(name, within)| match within {
+            return variable(loaders, at).map(|(name, within)| match within {
                 0 => name,
                 within => format!("{name}+{within:#x}"),
             });
@@ -213,7 +214,7 @@ impl Symbols {
             module: Some(plain(&path.display().to_string())),
             ..Place::nowhere(at)
         };
-        look_up(loader, at, &mut place);
+        look_up(loaders, at, &mut place);
         place.function.is_some().then(|| place.to_string())
     }
 
@@ -238,14 +239,14 @@ impl Symbols {
             if !known.segments.iter().any(|segment| segment.contains(at)) {
                 return None;
             }
-            variable(known.loader.as_ref()?, at)
+            variable(&known.loaders, at)
         })
     }
 }
 
 /// The variable at an address of a file, and the distance from its start.
-fn variable(loader: &Loader, at: u64) -> Option<(String, u64)> {
-    let symbol = loader.find_symbol_info(at)?;
+fn variable(loaders: &[Loader], at: u64) -> Option<(String, u64)> {
+    let symbol = (loaders.iter()).find_map(|loader| loader.find_symbol_info(at))?;
     Some((demangled(symbol.name()), at - symbol.address()))
 }
 
@@ -269,7 +270,16 @@ fn demangled(name: &str) -> String {
 /// The function that makes the call at an address of a file, the line, and the functions that it
 /// was inlined into. Of functions that were inlined into each other it is the first that is not a
 /// library's: those are the same for all locks.
-fn look_up(loader: &Loader, at: u64, place: &mut Place) {
+fn look_up(loaders: &[Loader], at: u64, place: &mut Place) {
+    for loader in loaders {
+        look_up_in(loader, at, place);
+        if place.function.is_some() {
+            return;
+        }
+    }
+}
+
+fn look_up_in(loader: &Loader, at: u64, place: &mut Place) {
     let mut all = Vec::new();
     if let Ok(mut frames) = loader.find_frames(at) {
         while let Ok(Some(frame)) = frames.next() {
@@ -335,14 +345,10 @@ fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
 
 /// By a section that Go's linker writes into each program.
 fn is_go(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
-        return false;
-    };
-    let file = ReadCache::new(file);
-    object::File::parse(&file).is_ok_and(|file| {
-        use object::Object;
-        file.section_by_name(".go.buildinfo").is_some()
+    debug::with_object(path, |object| {
+        object.section_by_name(".go.buildinfo").map(|_| ())
     })
+    .is_some()
 }
 
 fn segments(path: &Path) -> Option<Vec<Segment>> {
@@ -365,6 +371,8 @@ fn segments(path: &Path) -> Option<Vec<Segment>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     static KNOWN_VARIABLE: [u64; 2] = [1, 2];
