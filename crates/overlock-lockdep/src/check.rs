@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::class::{self, CLASSES, ClassId};
 use super::gate::{Inside, Quiet};
-use super::graph::{Added, Alive, Edge, GUARDS, Key, guard};
+use super::graph::{Added, Alive, Edge, GUARDS, Key, guard, summand};
 use super::report::{self, Finding};
 use super::site::How;
 use super::thread::{Entry, Held, Thread};
@@ -77,9 +77,9 @@ fn with_locks_held(me: &Thread, wanted: &Held) {
 /// The part of a held lock in the sum of guards.
 #[inline]
 fn kept(lock: usize, class: ClassId, how: How) -> u64 {
-    match lock == 0 || how.is_shared() || class.number() == 0 {
+    match lock == 0 || class.number() == 0 {
         true => 0,
-        false => guard(class.number()),
+        false => summand(guard(class.number(), how)),
     }
 }
 
@@ -184,12 +184,12 @@ fn depends(me: &Thread, mut held: Held, mut wanted: Held, key: Key, guards: u64)
     let mut edge = Edge::new([from, to], [&held, &wanted], me.id());
     edge.trace = trace;
     let others = me.held().filter(|other| other.lock != held.lock);
-    let mut guarding = others.filter(|other| kept(other.lock, other.class, other.how) != 0);
+    let mut guarding = others.filter(|other| other.class.number() != 0);
     for place in &mut edge.guards {
         let Some(other) = guarding.next() else { break };
         // So that its end becomes known.
         if class::lock_node(other.class, other.lock, &inside).is_some() {
-            *place = other.class.number();
+            *place = guard(other.class.number(), other.how);
         }
     }
     let added = GRAPH.add(edge, key, guards, &Known(&inside), &inside);

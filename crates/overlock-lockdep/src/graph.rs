@@ -7,10 +7,10 @@
 //! and the second begins in a reader: readers do not block such a reader. A path without such a
 //! pair, its ends included, is *strong*.
 //!
-//! An edge also has its *guards*: the locks that the thread held exclusively besides the first.
-//! The threads of a deadlock hold all their locks at a time. So edges of which two were seen under
-//! one lock are no deadlock. One such lock that is common to a cycle is a *gate lock*. An edge that
-//! was seen under different guards is in the graph once for each, up to a bound.
+//! An edge also has its *guards*: the locks that the thread held besides the first. The threads of
+//! a deadlock hold all their locks at a time. So edges of which two were seen under one lock, not
+//! both as its readers, are no deadlock: it is a *gate lock*. An edge that was seen under different
+//! guards is in the graph once for each, up to a bound.
 //!
 //! A strong cycle without a gate lock is reported. The edge that would close it is not added, so
 //! one mistake is not reported again by all that follows from it.
@@ -58,7 +58,7 @@ pub(super) struct Edge {
     pub(super) numbers: [u64; 2],
     /// The thread, as the kernel names it.
     pub(super) thread: u32,
-    /// Numbers of locks; 0 for none.
+    /// 0 for none.
     pub(super) guards: [u64; GUARDS],
     /// The callers of the second place.
     pub(super) trace: Trace,
@@ -87,19 +87,31 @@ impl Edge {
         self.guards.into_iter().filter(|guard| *guard != 0)
     }
 
-    /// Returns the locks that its thread keeps others from.
+    /// Returns all locks that its thread holds, as guards.
     fn keeps(&self) -> impl Iterator<Item = u64> {
-        let own = match self.from_how.is_shared() {
-            true => 0,
-            false => self.numbers[0],
-        };
+        let own = guard(self.numbers[0], self.from_how);
         self.guards().chain([own]).filter(|lock| *lock != 0)
     }
 
     /// Whether the threads of the two edges cannot be there at a time.
     fn excludes(&self, other: &Edge) -> bool {
+        let keeps_out = |one: u64, two: u64| number(one) == number(two) && one & two & READER == 0;
         self.keeps()
-            .any(|lock| other.keeps().any(|others| others == lock))
+            .any(|one| other.keeps().any(|two| keeps_out(one, two)))
+    }
+
+    /// Whether all that it says follows from `other`, as far as guards go: it has fewer of them.
+    fn implies(&self, other: &Edge) -> bool {
+        let is_one = |guard| {
+            let mut others = other.guards();
+            others.any(|held| held == guard || guard & READER != 0 && held == number(guard))
+        };
+        self.guards().all(is_one)
+    }
+
+    /// Whether all its guards still exist.
+    fn is_alive(&self, alive: &impl Alive) -> bool {
+        self.guards().all(|guard| alive.guard(number(guard)))
     }
 
     fn is_of(&self, other: &Edge) -> bool {
@@ -147,10 +159,26 @@ impl Key {
     }
 }
 
-/// Adds a guard to a sum of guards.
+/// In a guard: it is held by a reader. The rest is its number.
+const READER: u64 = 1 << 62;
+
+/// Returns a held lock as a guard; 0 if it is not known which lock it is.
 #[inline]
-pub(super) fn guard(number: u64) -> u64 {
-    let mixed = number.wrapping_mul(MIX);
+pub(super) fn guard(number: u64, how: How) -> u64 {
+    match number != 0 && how.is_shared() {
+        true => number | READER,
+        false => number,
+    }
+}
+
+fn number(guard: u64) -> u64 {
+    guard & !READER
+}
+
+/// Returns the part of a guard in a sum of guards.
+#[inline]
+pub(super) fn summand(guard: u64) -> u64 {
+    let mixed = guard.wrapping_mul(MIX);
     mixed ^ mixed >> 31
 }
 
@@ -240,6 +268,21 @@ pub(super) struct Graph {
     search: AtomicU32,
 }
 
+/// Returns the place for the key in the set, if it is not there.
+#[inline]
+fn find(known: &[AtomicU64; KNOWN], key: Key) -> Result<(), usize> {
+    let mut place = (key.0 >> 20) as usize;
+    loop {
+        place %= KNOWN;
+        // Relaxed: the presence of the key is the only data.
+        match known[place].load(Relaxed) {
+            0 => return Err(place),
+            seen if seen == key.0 => return Ok(()),
+            _ => place += 1,
+        }
+    }
+}
+
 impl Graph {
     pub(super) const fn new() -> Graph {
         Graph {
@@ -272,36 +315,24 @@ impl Graph {
 
     #[inline]
     fn has(&self, key: Key) -> bool {
-        self.find(key).is_ok()
-    }
-
-    /// Returns its place in the set, if it is free.
-    #[inline]
-    fn find(&self, key: Key) -> Result<(), usize> {
-        let known = &*self.known;
-        let mut place = (key.0 >> 20) as usize;
-        loop {
-            place %= KNOWN;
-            // Relaxed: the presence of the key is the only data.
-            match known[place].load(Relaxed) {
-                0 => return Err(place),
-                seen if seen == key.0 => return Ok(()),
-                _ => place += 1,
-            }
-        }
+        // Without memory for what is known, nothing is checked.
+        (self.known.get()).is_none_or(|known| find(known, key).is_ok())
     }
 
     /// A quarter stays free, so that searches end.
     fn note(&self, key: Key) {
+        let Some(known) = self.known.get() else {
+            return;
+        };
         if self.known_count.load(Relaxed) as usize >= KNOWN / 4 * 3 {
-            for place in self.known.iter() {
+            for place in known {
                 place.store(0, Relaxed);
             }
             self.known_count.store(0, Relaxed);
             self.forgot.store(true, Relaxed);
         }
-        if let Err(place) = self.find(key) {
-            self.known[place].store(key.0, Relaxed);
+        if let Err(place) = find(known, key) {
+            known[place].store(key.0, Relaxed);
             self.known_count.fetch_add(1, Relaxed);
         }
     }
@@ -346,10 +377,10 @@ impl Graph {
         if guards != 0 || self.forgot.load(Relaxed) {
             let mut sightings = 0;
             for (_, edge) in self.out(new.from).filter(|(_, edge)| edge.is_of(&new)) {
-                if !edge.guards().all(|guard| alive.guard(guard)) {
+                if !edge.is_alive(alive) {
                     continue;
                 }
-                if edge.guards().all(|guard| new.guards.contains(&guard)) {
+                if edge.implies(&new) {
                     self.note(key.under(guards));
                     return Added::Fine;
                 }
@@ -437,7 +468,7 @@ impl Graph {
     pub(super) fn sweep(&self, alive: &impl Alive, inside: &Inside<'_>) {
         let counts = |edge: &mut Edge| {
             let [from, to] = [edge.from, edge.to].map(|node| alive.node(node));
-            from && to && edge.guards().all(|guard| alive.guard(guard))
+            from && to && edge.is_alive(alive)
         };
         self.update(counts, inside);
     }
@@ -483,7 +514,7 @@ impl Graph {
             if is_weak
                 || edge.to == new.to
                 || !alive.node(edge.to)
-                || !edge.guards().all(|guard| alive.guard(guard))
+                || !edge.is_alive(alive)
                 || before
                     .iter()
                     .any(|one| one.to == edge.to || one.excludes(&edge))
@@ -563,8 +594,7 @@ impl Graph {
                 if is_reached(at)? || is_reached(at & !1)? {
                     continue;
                 }
-                let counts = || edge.guards().all(|guard| alive.guard(guard));
-                if !alive.node(edge.to) || !counts() {
+                if !alive.node(edge.to) || !edge.is_alive(alive) {
                     continue;
                 }
                 let reached = self.reached(at)?;

@@ -378,6 +378,7 @@ pub fn exit_signal(before: u64) {
 
 /// The calling thread leaves its handlers by a jump.
 pub fn leave_signals() {
+    thread::leave();
     if let Some(me) = thread::enter_known() {
         me.signals().store(0, Relaxed);
     }

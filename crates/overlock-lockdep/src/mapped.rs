@@ -21,7 +21,7 @@ pub(crate) unsafe trait Zeroed: Sync + 'static {}
 unsafe impl<T: Zeroed, const N: usize> Zeroed for [T; N] {}
 
 /// A table of zero bytes, mapped by the first access. Usable in signal handlers, and in a child of
-/// fork, which has a copy.
+/// fork, which has a copy. A process that may have no more memory goes on without.
 pub(crate) struct Mapped<T>(AtomicPtr<T>, PhantomData<T>);
 
 impl<T: Zeroed> Mapped<T> {
@@ -29,27 +29,16 @@ impl<T: Zeroed> Mapped<T> {
         Mapped(AtomicPtr::new(ptr::null_mut()), PhantomData)
     }
 
-    #[cold]
-    fn map(&self) -> &T {
-        let table = publish(&self.0);
-        let table = table.expect("there is memory for the tables of the validator of lock order");
-        // SAFETY: mapped by `publish`, never unmapped, zero at first, which is a valid value.
-        unsafe { &*table }
-    }
-}
-
-impl<T: Zeroed> Deref for Mapped<T> {
-    type Target = T;
-
+    /// `None` without memory for it.
     #[inline]
-    fn deref(&self) -> &T {
+    pub(crate) fn get(&self) -> Option<&T> {
         // Acquire: pairs with the exchange in `publish`.
-        let table = self.0.load(Acquire);
+        let mut table = self.0.load(Acquire);
         if table.is_null() {
-            return self.map();
+            table = publish(&self.0)?;
         }
-        // SAFETY: as there.
-        unsafe { &*table }
+        // SAFETY: mapped by `publish`, never unmapped, zero at first, which is a valid value.
+        Some(unsafe { &*table })
     }
 }
 

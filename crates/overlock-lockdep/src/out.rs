@@ -69,7 +69,7 @@ const TIMEOUT: u32 = 1_000;
 const BUFFER: usize = 1 << 17;
 
 /// Without memory for that.
-const SMALL: usize = 512;
+const SMALL: usize = 128;
 
 // SAFETY: zero bytes are a valid value.
 unsafe impl Zeroed for u8 {}

@@ -14,6 +14,8 @@ use rustix::io::pread;
 
 use overlock_linux::__private::extras;
 
+use crate::mapped::{Temporary, Zeroed};
+
 /// The longest name that is kept; C++ has longer ones.
 const LONGEST: usize = 256;
 
@@ -34,23 +36,40 @@ impl Symbol {
     }
 }
 
+/// Pieces of the files, not on the stack: a thread's may be small.
+struct Pieces {
+    file: [u8; BEGINNING],
+    memory: [u8; BEGINNING],
+    symbols: [u8; SYMBOL * 128],
+}
+
+// SAFETY: zero bytes are a valid value of each field.
+unsafe impl Zeroed for Pieces {}
+
 /// Returns the symbol at `address`, in the object that was loaded from `path` to `base`.
 pub(super) fn find(path: &CStr, base: usize, address: usize) -> Option<Symbol> {
     let file = Object::open(path)?;
     let memory = Object::open(c"/proc/self/mem")?;
-    let (head, loaded): ([u8; BEGINNING], [u8; BEGINNING]) =
-        (file.read(0)?, memory.read(base as u64)?);
-    let is_ours = head.starts_with(b"\x7fELF")
+    let mut pieces = Temporary::<Pieces>::new()?;
+    let pieces = &mut *pieces;
+    let (head, loaded) = (&mut pieces.file, &mut pieces.memory);
+    let read = [
+        file.read_some(head, 0)?,
+        memory.read_some(loaded, base as u64)?,
+    ];
+    let is_ours = read == [BEGINNING; 2]
+        && head.starts_with(b"\x7fELF")
         && head[4] == CLASS_64
         && head[5] == if cfg!(target_endian = "little") { 1 } else { 2 };
     if !is_ours || head != loaded {
         return None;
     }
     // The distance between the load address and the file's.
-    let bias = base.wrapping_sub(file.lowest(&head)?);
-    let symbols = file.section(&head, |_, kind| kind == SYMBOLS)?;
-    let names = file.section(&head, |number, _| number == u64::from(symbols.link))?;
-    let (value, name) = file.symbol(&symbols, address.wrapping_sub(bias) as u64)?;
+    let bias = base.wrapping_sub(file.lowest(head)?);
+    let symbols = file.section(head, |_, kind| kind == SYMBOLS)?;
+    let names = file.section(head, |number, _| number == u64::from(symbols.link))?;
+    let within = address.wrapping_sub(bias) as u64;
+    let (value, name) = file.symbol(&symbols, within, &mut pieces.symbols)?;
     let mut symbol = Symbol {
         name: [0; LONGEST],
         length: 0,
@@ -164,12 +183,11 @@ impl Object {
     }
 
     /// Returns the beginning of a symbol that contains `address`, and the place of its name.
-    fn symbol(&self, symbols: &Section, address: u64) -> Option<(u64, u32)> {
+    fn symbol(&self, symbols: &Section, address: u64, bytes: &mut [u8]) -> Option<(u64, u32)> {
         let mut done = 0;
         while done < symbols.size {
-            let mut bytes = [0; SYMBOL * 128];
             let at = symbols.offset.wrapping_add(done);
-            let read = self.read_some(&mut bytes, at)?;
+            let read = self.read_some(bytes, at)?;
             let left = usize::try_from(symbols.size - done).unwrap_or(usize::MAX);
             let whole = read.min(left) / SYMBOL * SYMBOL;
             if whole == 0 {
@@ -259,7 +277,7 @@ mod tests {
             let _ = object.lowest(&head);
             for kind in [SYMBOLS, u32::from_ne_bytes([fill; 4])] {
                 if let Some(section) = object.section(&head, |_, other| kind == other) {
-                    let _ = object.symbol(&section, 0);
+                    let _ = object.symbol(&section, 0, &mut [0; SYMBOL * 4]);
                 }
             }
             let all = Section {
@@ -267,12 +285,12 @@ mod tests {
                 size: u64::MAX,
                 link: 0,
             };
-            let _ = object.symbol(&all, u64::MAX);
+            let _ = object.symbol(&all, u64::MAX, &mut [0; SYMBOL * 4]);
             let beyond = Section {
                 offset: u64::MAX,
                 ..all
             };
-            assert!(object.symbol(&beyond, 0).is_none());
+            assert!(object.symbol(&beyond, 0, &mut [0; SYMBOL * 4]).is_none());
         }
         std::fs::remove_file(&path).unwrap();
     }

@@ -22,7 +22,8 @@ use super::class::ClassId;
 use super::site::{How, Site};
 
 pub(super) use table::{
-    Entered, UNSEEN, all, enter, enter_known, give, is_idle, lose, only_this_is_left, set_hook,
+    Entered, UNSEEN, all, enter, enter_known, give, is_idle, leave, lose, only_this_is_left,
+    set_hook,
 };
 
 /// The largest number of locks that a thread can be seen to hold.

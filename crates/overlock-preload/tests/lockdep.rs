@@ -84,6 +84,7 @@ fn what_can_is() {
         "gate_shared",
         "pipeline_back",
         "plain",
+        "small_stack",
     ] {
         let said = said(&program, scene);
         assert_eq!(titles(&said), [ORDER], "{scene}: {said}");

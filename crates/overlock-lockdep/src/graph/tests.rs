@@ -43,7 +43,7 @@ fn put(graph: &Graph, new: Edge, alive: &impl Alive) -> Added {
     let quiet = Quiet::begin();
     let inside = gate.enter(&quiet).unwrap();
     let key = Key::new(new.from.into(), new.from_how, new.to.into(), new.to_how);
-    let guards = new.guards().map(guard).fold(0, u64::wrapping_add);
+    let guards = new.guards().map(summand).fold(0, u64::wrapping_add);
     let added = graph.add(new, key, guards, alive, &inside);
     if matches!(added, Added::Circle(_)) {
         // As the caller does: once for each pair.
@@ -194,6 +194,13 @@ fn a_cycle_under_one_lock_is_none_and_each_sighting_counts_for_itself() {
         last(&[(1, 2, &[7]), (2, 1, &[7, 8]), (1, 2, &[8])]),
         "gated"
     );
+    // Readers keep no reader out, but the writer.
+    const R: u64 = 7 | READER;
+    assert_eq!(last(&[(1, 2, &[R]), (2, 1, &[R])]), "circle");
+    assert_eq!(last(&[(1, 2, &[R]), (2, 1, &[7])]), "gated");
+    assert_eq!(last(&[(1, 2, &[7]), (2, 1, &[7]), (1, 2, &[R])]), "gated");
+    let last_reads = &[(1, 2, &[R][..]), (2, 1, &[7]), (2, 1, &[R])];
+    assert_eq!(last(last_reads), "circle");
     // Two of three edges are enough.
     assert_eq!(last(&[(1, 2, &[7]), (2, 3, &[]), (3, 1, &[7])]), "gated");
     assert_eq!(

@@ -38,7 +38,10 @@ pub(in super::super) fn all() -> &'static [Thread] {
     // Acquire: pairs with `take`; a thread that is seen to hold or wait for a lock is in this
     // range.
     let in_use = IN_USE.load(Acquire);
-    &TABLE[..in_use.min(THREADS)]
+    match TABLE.get().filter(|_| in_use != 0) {
+        Some(table) => &table[..in_use.min(THREADS)],
+        None => &[],
+    }
 }
 
 /// A thread that was not seen to acquire the lock is about to release it. Returns the number of the
@@ -86,6 +89,14 @@ pub(in super::super) fn enter_known() -> Option<Entered> {
     MINE.get()?.enter()
 }
 
+/// The calling thread jumps out of its handlers. One may have interrupted the validator, whose call
+/// then never ends.
+pub(in super::super) fn leave() {
+    if let Some(thread) = MINE.get().filter(|thread| !ptr::eq(*thread, &WITHOUT)) {
+        thread.busy.store(false, Relaxed);
+    }
+}
+
 /// Whether the calling thread holds nothing and is not in a handler, and so has nothing to check.
 #[inline]
 pub(in super::super) fn is_idle() -> bool {
@@ -114,14 +125,15 @@ fn take() -> &'static Thread {
         return &WITHOUT;
     }
     let id = gettid().as_raw_nonzero().get() as u32;
-    let found = TABLE.iter().position(|thread| {
+    let table = TABLE.get().map_or(&[][..], |table| table);
+    let found = table.iter().position(|thread| {
         // Acquire: pairs with `give`, whose thread emptied the record.
         thread.id() == 0 && (thread.id.compare_exchange(0, id, Acquire, Relaxed)).is_ok()
     });
     if let Some(thread) = MINE.get() {
         // A handler has interrupted this, and has taken one for the thread.
         if let Some(index) = found {
-            TABLE[index].id.store(0, Release); // pairs with the acquire above
+            table[index].id.store(0, Release); // pairs with the acquire above
         }
         return thread;
     }
@@ -129,7 +141,7 @@ fn take() -> &'static Thread {
         Some(index) => {
             // Release: pairs with `all`.
             IN_USE.fetch_max(index + 1, Release);
-            &TABLE[index]
+            &table[index]
         }
         None => {
             UNSEEN.fetch_add(1, Relaxed);

@@ -2,7 +2,9 @@
 // differs little. The argument names the scene.
 
 #define _GNU_SOURCE
+#include <limits.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,22 +104,52 @@ static void lock_in_handler(int signal) {
     handled++;
 }
 
-static void with_handler(int signal) {
+static void with_handler(int signal, void (*send)(int signal)) {
     sigaction(signal, &(struct sigaction){.sa_handler = lock_in_handler}, NULL);
     TAKE(&a);
-    raise(signal);
+    send(signal);
+    while (!handled)
+        usleep(1000);
     TAKE(&a);
+}
+
+static void fault(int signal) {
+    (void)signal;
+    __builtin_trap();
+}
+
+static sigjmp_buf after;
+
+static void lock_and_leave(int signal) {
+    lock_in_handler(signal);
+    siglongjmp(after, 1);
 }
 
 // By the thread's own fault.
 static void trap(void) {
-    sigaction(SIGSEGV, &(struct sigaction){.sa_handler = lock_in_handler}, NULL);
-    with_handler(SIGTRAP);
-    with_handler(SIGFPE);
+    sigaction(SIGILL, &(struct sigaction){.sa_handler = lock_and_leave}, NULL);
+    TAKE(&a);
+    if (!sigsetjmp(after, 1))
+        fault(SIGILL);
+    TAKE(&a);
+}
+
+static pthread_t target;
+
+static void *kills(void *signal) {
+    pthread_kill(target, *(int *)signal);
+    return NULL;
+}
+
+static void send_from_another(int signal) {
+    pthread_t thread;
+    target = pthread_self();
+    pthread_create(&thread, NULL, kills, &signal);
+    pthread_join(thread, NULL);
 }
 
 static void interrupt(void) {
-    with_handler(SIGUSR1);
+    with_handler(SIGUSR1, send_from_another);
 }
 
 static void *sleeper(void *unused) {
@@ -210,6 +242,22 @@ static void alone(void) {
     TAKE(&b, &a);
 }
 
+static void *takes_back(void *unused) {
+    TAKE(&b, &a);
+    return unused;
+}
+
+// The report is made on the smallest stack that a thread can have.
+static void small_stack(void) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
+    TAKE(&a, &c, &b);
+    pthread_t thread;
+    pthread_create(&thread, &attributes, takes_back, NULL);
+    pthread_join(thread, NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -220,7 +268,7 @@ static const struct {
     SCENE(gate_shared),    SCENE(trap),                 SCENE(interrupt),
     SCENE(reinit),         SCENE(pipeline),             SCENE(pipeline_seen_before),
     SCENE(pipeline_back),  SCENE(pipeline_seen_between), SCENE(two_of_a_class),
-    SCENE(plain),          SCENE(alone),
+    SCENE(plain), SCENE(small_stack),          SCENE(alone),
 };
 
 int main(int count, char **names) {
