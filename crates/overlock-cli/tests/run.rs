@@ -92,12 +92,16 @@ fn spin_only_leaves_the_c_librarys_locks() {
         command.args([
             "sh",
             "-c",
-            "echo $OVERLOCK_MUTEX $OVERLOCK_RWLOCK $OVERLOCK_SPIN",
+            "echo $OVERLOCK_MUTEX $OVERLOCK_RWLOCK $OVERLOCK_SPIN_ONLY $OVERLOCK_SPIN",
         ]);
         stdout(&output(command.env_remove("OVERLOCK_SPIN"))).to_owned()
     };
-    assert_eq!(of(&["--spin-only"]), "glibc glibc\n");
-    assert_eq!(of(&["--spin-only", "--spin", "20"]), "glibc glibc 20\n");
+    assert_eq!(of(&["--spin-only"]), "glibc glibc 1\n");
+    assert_eq!(of(&["--spin-only", "--spin", "20"]), "glibc glibc 1 20\n");
+    assert_eq!(
+        of(&["--mutex", "glibc", "--rwlock", "glibc"]),
+        "glibc glibc\n"
+    );
     assert_eq!(of(&["--spin", "off"]), "overlock overlock off\n");
     for options in [
         &["--spin", "fast"][..],

@@ -353,8 +353,8 @@ pub(crate) fn libcs() -> impl Iterator<Item = *const LinkMap> {
     all.filter(|map| !map.is_null())
 }
 
-/// The object that this address is in, of any namespace, and where its header is.
-pub(crate) fn at(address: usize) -> Option<(Object, usize)> {
+/// The object that this address is in, of any namespace.
+pub(crate) fn at(address: usize) -> Option<Object> {
     let mut found = MaybeUninit::<libc::Dl_info>::uninit();
     let mut map: *const LinkMap = core::ptr::null();
     let address: *const c_void = core::ptr::without_provenance(address);
@@ -364,11 +364,8 @@ pub(crate) fn at(address: usize) -> Option<(Object, usize)> {
     if !is_known {
         return None;
     }
-    // SAFETY: written, as the function has found an object.
-    let found = unsafe { found.assume_init() };
-    // SAFETY: the caller executes code of the object, or has just loaded it.
-    let object = unsafe { Object::of(map) }?;
-    Some((object, found.dli_fbase.addr()))
+    // SAFETY: the caller executes code of the object, or has just found a function there.
+    unsafe { Object::of(map) }
 }
 
 /// Asks the objects that the program has started with, in order, until one has an answer.

@@ -28,8 +28,9 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use overlock_linux::__private::system_call;
 
 use crate::config;
-use crate::elf::{self, LinkMap};
+use crate::elf;
 use crate::real::Early;
+use slots::Objects;
 
 static DLOPEN: Early = Early::new(c"dlopen");
 static DLMOPEN: Early = Early::new(c"dlmopen");
@@ -168,7 +169,7 @@ unsafe extern "C" fn opens(file: *const c_char, flags: usize, _: usize, _: usize
         // SAFETY: as above.
         let handle = unsafe { open_apart(PROGRAMS, file, flags) };
         if !handle.is_null() {
-            slots::bind(elf::later());
+            slots::bind(Objects::Later);
             tell(
                 b"overlock: a plugin keeps RTLD_DEEPBIND, for it defines names that the program \
                   defines, too; its lock functions are ours once its constructors have run\n",
@@ -185,6 +186,9 @@ unsafe extern "C" fn opens(file: *const c_char, flags: usize, _: usize, _: usize
 
 /// Whether a namespace has been opened whose slots are not bound yet.
 static UNBOUND: AtomicBool = AtomicBool::new(false);
+
+const APART: &[u8] = b"overlock: a plugin has a C library of its own, by dlmopen; its lock \
+    functions are ours once its constructors have run\n";
 
 /// `dlmopen(namespace, file, flags)`.
 unsafe extern "C" fn opens_apart(
@@ -203,19 +207,19 @@ unsafe extern "C" fn opens_apart(
         let handle = unsafe { open_apart(namespace, file, flags & !deep) };
         return Next::result(handle.addr());
     }
-    tell(
-        b"overlock: a plugin has a C library of its own, by dlmopen; its lock functions are ours \
-          once its constructors have run\n",
-    );
     // SAFETY: the caller's promise.
     if unsafe { path_of(file) }.is_none() {
         // The caller's search paths count: the slots are bound when a symbol is asked for.
+        tell(APART);
         UNBOUND.store(true, Relaxed);
         return Next::jump(&DLMOPEN, file.addr());
     }
     // SAFETY: as above.
     let handle = unsafe { open_apart(namespace, file, flags) };
-    bind_namespace(handle);
+    if !handle.is_null() {
+        tell(APART);
+        slots::bind(Objects::Beside(handle.cast()));
+    }
     Next::result(handle.addr())
 }
 
@@ -234,21 +238,6 @@ unsafe fn open_apart(namespace: c_long, file: *const c_char, flags: usize) -> *m
     let function: Function = unsafe { transmute(function) };
     // SAFETY: the caller's promise.
     unsafe { function(namespace, file, flags as c_int) }
-}
-
-/// Binds the slots of all objects in the namespace of this handle, unless it is the program's.
-fn bind_namespace(handle: *mut c_void) {
-    let mut first: *const LinkMap = handle.cast_const().cast();
-    // SAFETY: a handle is the description of an object, whose list has ends.
-    while let Some(map) = unsafe { first.as_ref() } {
-        if map.previous.is_null() {
-            break;
-        }
-        first = map.previous;
-    }
-    if !elf::is_first(first) {
-        slots::bind(first);
-    }
 }
 
 /// `dlsym(handle, name)`.
@@ -302,7 +291,7 @@ unsafe fn answer(
     let jump = || Next::jump(function, name.addr());
     let is_object = ![libc::RTLD_DEFAULT, libc::RTLD_NEXT].contains(&handle);
     if is_object && UNBOUND.load(Relaxed) && UNBOUND.swap(false, Relaxed) {
-        bind_namespace(handle);
+        slots::bind(Objects::Beside(handle.cast()));
     }
     let known = function.get();
     if known.is_null() || handle == libc::RTLD_DEFAULT || config::leaves_others() {
@@ -313,7 +302,7 @@ unsafe fn answer(
     let Some(ours) = elf::ours(name) else {
         return jump();
     };
-    let place = elf::at(caller).map(|(object, _)| (elf::place(object.map), object));
+    let place = elf::at(caller).map(|object| (elf::place(object.map), object));
     match place {
         // The program's order has us behind it.
         Some((elf::Place::Before, _)) if !is_object => return jump(),
@@ -323,7 +312,7 @@ unsafe fn answer(
     }
     if is_object {
         let found = ask(known, handle);
-        let is_theirs = elf::at(found.addr()).is_some_and(|(object, _)| object.is_libcs());
+        let is_theirs = elf::at(found.addr()).is_some_and(|object| object.is_libcs());
         return Next::result(if is_theirs { ours } else { found }.addr());
     }
     // There may be no such version.
