@@ -38,7 +38,7 @@ use overlock_core::node::MOST_SLOTS;
 use overlock_core::sleep::cancel::CancelToken;
 use overlock_linux::__private::{FIRST, Growing, Zeroed};
 
-use crate::{futex, real};
+use crate::{fork, futex, real};
 
 /// How often a canceller wakes a sleeper that does not respond, with a backoff sleep in between:
 /// for half a second. A thread that was killed in its sleep never responds; one that waits for a
@@ -94,6 +94,7 @@ pub fn act() {
 /// come before; a later one ends the wait through the returned token. Returns `None` for a thread
 /// without a slot, which has to call [`act`] from time to time.
 pub fn enter() -> Option<&'static CancelToken<Linux>> {
+    fork::check();
     let entry = mine();
     if let Some(entry) = entry {
         entry.token.reset();

@@ -5,13 +5,19 @@
 //! in which it was made or last used. The first user of an object of an earlier generation makes it
 //! forget its waiters. (An object that the forking thread owns stays owned: POSIX has a handler of
 //! `pthread_atfork` unlock it in the child.)
+//!
+//! `_Fork` and a bare system call run no handlers. So the kernel clears a [mark](Mark) in every
+//! child with memory of its own, and the child begins its generation as soon as it uses an object
+//! in another way than the fast path. On that, nothing of a thread that does not exist can be in
+//! its way.
 
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use overlock::Linux;
 use overlock_core::links::backoff_sleep;
 use overlock_core::{Platform, Spin};
+use overlock_linux::__private::{extras, system_call};
 
 use crate::{cond, config, order, stat};
 
@@ -27,20 +33,86 @@ pub fn generation() -> u32 {
     GENERATION.load(Relaxed)
 }
 
-/// Registers the handler that runs after fork() in the child.
+/// A page that the kernel clears in children.
+#[repr(C, align(4096))]
+struct Mark(AtomicU32, [u8; PAGE - 4]);
+
+const PAGE: usize = 4096;
+
+static MARK: Mark = Mark(AtomicU32::new(0), [0; PAGE - 4]);
+
+/// Of [`MARK`]: this is a child that has not begun its generation, or the kernel was not asked.
+const CLEAR: u32 = 0;
+/// A thread of a child begins the generation.
+const BEGINS: u32 = 1;
+/// The generation is the process's.
+const BEGUN: u32 = 2;
+
+/// Whether the kernel clears [`MARK`].
+static CLEARS: AtomicBool = AtomicBool::new(false);
+
+/// Begins the generation of a child that has run no handlers.
+#[inline(always)]
+pub fn check() {
+    // Acquire: pairs with the release of the thread that has begun it.
+    if MARK.0.load(Acquire) != BEGUN && CLEARS.load(Relaxed) {
+        check_slowly();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn check_slowly() {
+    // clear -> begins. Acquire, as in `check`: another thread of the child may have.
+    match (MARK.0).compare_exchange(CLEAR, BEGINS, Acquire, Acquire) {
+        Ok(_) => {
+            begin();
+            // begins -> begun. Release: pairs with `check` and the loop below.
+            MARK.0.store(BEGUN, Release);
+        }
+        // Acquire: pairs with the store above.
+        Err(_) => {
+            while MARK.0.load(Acquire) == BEGINS {
+                backoff_sleep::<Linux>();
+            }
+        }
+    }
+}
+
+/// Begins a generation, in a child.
+fn begin() {
+    GENERATION.store(generation().wrapping_add(1) % (UPDATING - 1), Relaxed);
+    // SAFETY: this is the child's only thread, or no other has waited: each wait begins with
+    // `check`, and ends it for all.
+    unsafe { Linux::after_fork() };
+    cond::after_fork();
+    stat::after_fork();
+    order::after_fork();
+    config::generation_changed();
+}
+
+/// Registers the handler that runs after fork() in the child, and asks the kernel to clear the mark
+/// in all children.
 pub fn register() {
     unsafe extern "C" fn child() {
-        GENERATION.store(generation().wrapping_add(1) % (UPDATING - 1), Relaxed);
-        // SAFETY: this is the child's only thread.
-        unsafe { Linux::after_fork() };
-        cond::after_fork();
-        stat::after_fork();
-        order::after_fork();
-        config::generation_changed();
+        // Another handler may have used an object before this one.
+        match CLEARS.load(Relaxed) {
+            true => check(),
+            false => begin(),
+        }
     }
     // SAFETY: the handler has the type that is asked for. Registration fails only without memory;
     // then children keep the state of their parent.
     unsafe { libc::pthread_atfork(None, None, Some(child)) };
+    let (mark, size) = (&raw const MARK, size_of::<Mark>());
+    MARK.0.store(BEGUN, Relaxed);
+    let ask = || {
+        // SAFETY: a page of this library's own; the call changes what a child finds there.
+        unsafe { system_call!(libc::SYS_madvise, mark, size, libc::MADV_WIPEONFORK) }
+    };
+    // Before Linux 4.14, and where a page has another size, there are only the handlers.
+    let clears = extras::ask(ask) == Some(0);
+    CLEARS.store(clears, Relaxed);
 }
 
 /// Polls of an object that another thread is updating, before the thread backs off. The update
@@ -50,6 +122,7 @@ const POLLS: u32 = 1000;
 /// Updates an object to the process's generation, by `forget` if it is of another.
 #[inline(always)]
 pub fn update(of: &AtomicU32, forget: impl FnOnce()) {
+    check();
     // Acquire, as in the loop below.
     if of.load(Acquire) != generation() {
         update_slowly(of, forget);

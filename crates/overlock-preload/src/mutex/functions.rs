@@ -95,7 +95,9 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
     if mutex.is_mine() {
         return mutex.acquire_again(mutex.kind(), Wait::Forever);
     }
-    mutex.main().lock();
+    if mutex.main().try_lock().is_none() {
+        lock_slowly(mutex);
+    }
     mutex.owner.store(me(), Relaxed);
     0
 }
@@ -104,6 +106,8 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
 // jump.
 #[inline(never)]
 extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
+    // A child may not have begun its generation.
+    mutex.update();
     mutex.main().lock();
     0
 }
