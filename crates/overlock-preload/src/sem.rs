@@ -160,7 +160,13 @@ impl Sem {
             stat::usage::is_taken(core::ptr::from_ref(self).addr());
             return 0;
         }
-        self.wait_counted(until, site)
+        let result = self.wait_counted(until, site);
+        if result != 0 {
+            // From glibc 2.41 on a cancellation sends its signal to threads in our waits, too, and
+            // EINTR may come before the token is cancelled.
+            cancel::act();
+        }
+        result
     }
 
     #[cold]
