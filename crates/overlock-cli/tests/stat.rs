@@ -447,3 +447,25 @@ fn a_program_without_us_leaves_a_table() {
         &["/etc/passwd: is no table"],
     );
 }
+
+/// Fails where the modules are not read again within a tenth of a second: then nobody knows whose
+/// code it was.
+#[test]
+fn a_library_that_was_unloaded_soon_is_named() {
+    let flags = ["-DLIBRARY", "-shared", "-fPIC"];
+    let library = compile("unloaded", "unloaded-library.so", &flags);
+    let program = compile("unloaded", "unloaded", &["-ldl"]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let report = format!("--report={}", json.display());
+    let output = run(&["--stat", &report])
+        .arg(program)
+        .arg(&library)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let document = read(&json);
+    let locks = document["processes"][0]["locks"].as_array().unwrap();
+    let named = |row: &Value| row["site"]["module"] == library.to_str().unwrap();
+    assert!(locks.iter().any(named), "{locks:?}");
+}

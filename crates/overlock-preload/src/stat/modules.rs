@@ -16,10 +16,11 @@ use overlock_shared::{Module, Table};
 use super::{clock, table};
 use crate::site::Site;
 
-/// The least time between two readings: code that belongs to no file would cause one for each call
-/// site.
+/// The least time between a reading that was in vain and the next: code that belongs to no file
+/// would cause one for each call site.
 const REST_NS: u64 = 100_000_000;
 
+/// The last reading that was in vain.
 static LAST_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Longer than any relevant line.
@@ -51,6 +52,9 @@ pub fn read_if_unknown(table: &Table, site: Site) {
     let rested = || clock::now().saturating_sub(LAST_NS.load(Relaxed)) > REST_NS;
     if site != 0 && !known() && rested() {
         read(table);
+        if !known() {
+            LAST_NS.store(clock::now(), Relaxed);
+        }
     }
 }
 
@@ -63,7 +67,6 @@ pub fn read(table: &Table) {
     if READER.busy.swap(true, Acquire) {
         return;
     }
-    LAST_NS.store(clock::now(), Relaxed);
     // SAFETY: `busy` makes this the only reference, see above.
     let buffer = unsafe { &mut *READER.buffer.get() };
     lines(c"/proc/self/maps", buffer, |line| add(table, line));
