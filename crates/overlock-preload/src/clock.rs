@@ -53,7 +53,7 @@ impl Object {
             seen: 0,
         };
         // SAFETY: the function below takes a pointer to an object of this type.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut object).cast()) };
+        unsafe { elf::iterate(look, (&raw mut object).cast()) };
         object
     }
 }

@@ -353,20 +353,44 @@ pub(crate) fn libcs() -> impl Iterator<Item = *const LinkMap> {
     all.filter(|map| !map.is_null())
 }
 
-/// The object that this address is in, of any namespace.
+/// The object that this address is in, of any namespace. The C library's own function tells: see
+/// [`iterate`].
 pub(crate) fn at(address: usize) -> Option<Object> {
     let mut found = MaybeUninit::<libc::Dl_info>::uninit();
     let mut map: *const LinkMap = core::ptr::null();
     let address: *const c_void = core::ptr::without_provenance(address);
     let (to, extra) = (found.as_mut_ptr(), (&raw mut map).cast());
+    type Function =
+        unsafe extern "C" fn(*const c_void, *mut libc::Dl_info, *mut *mut c_void, c_int) -> c_int;
+    // SAFETY: null, or the function of this name.
+    let function: Option<Function> = unsafe { core::mem::transmute(find(c"dladdr1")) };
     // SAFETY: both are valid for the writes, the second for the address of a `link_map`.
-    let is_known = unsafe { libc::dladdr1(address, to, extra, RTLD_DL_LINKMAP) } != 0;
+    let is_known = unsafe { function?(address, to, extra, RTLD_DL_LINKMAP) } != 0;
     if !is_known {
         return None;
     }
     // SAFETY: the caller executes code of the object, or has just found a function there.
     unsafe { Object::of(map) }
 }
+
+/// Calls the C library's `dl_iterate_phdr`. A sanitizer's stands before it, which may have begun to
+/// look for the C library's when it calls us.
+///
+/// # Safety
+///
+/// As for `dl_iterate_phdr`.
+pub(crate) unsafe fn iterate(look: Look, data: *mut c_void) {
+    type Function = unsafe extern "C" fn(Look, *mut c_void) -> c_int;
+    // SAFETY: null, or the function of this name.
+    let function: Option<Function> = unsafe { core::mem::transmute(find(c"dl_iterate_phdr")) };
+    if let Some(function) = function {
+        // SAFETY: the caller's promise.
+        unsafe { function(look, data) };
+    }
+}
+
+/// A function that looks at an object.
+pub(crate) type Look = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
 
 /// Asks the objects that the program has started with, in order, until one has an answer.
 fn starts<T>(ask: impl FnMut(&Object) -> Option<T>) -> Option<T> {

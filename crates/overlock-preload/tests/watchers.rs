@@ -63,3 +63,13 @@ fn the_other_sanitizers_have_nothing_to_say() {
         }
     }
 }
+
+/// Fails, with a call of address 0, where this library asks the loader by functions that the
+/// program puts before the C library's, and that are themselves looked up by ours.
+#[test]
+fn interceptors_may_look_for_what_is_behind_them_at_any_time() {
+    let program = compile_as("interceptors.c", "interceptors", &["-rdynamic"]);
+    for said in said(program) {
+        assert_eq!(said, "");
+    }
+}

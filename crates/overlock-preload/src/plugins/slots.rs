@@ -84,7 +84,7 @@ pub(super) fn bind(objects: Objects) {
     // The loader's lock is held while the function is called: no object goes away meanwhile. The
     // function must not call the loader, which takes another lock before this one.
     // SAFETY: a function of that type, which gets this pointer.
-    unsafe { libc::dl_iterate_phdr(Some(locked), data) };
+    unsafe { elf::iterate(locked, data) };
 }
 
 unsafe extern "C" fn locked(_: *mut libc::dl_phdr_info, _: usize, objects: *mut c_void) -> c_int {
