@@ -51,6 +51,11 @@ pub struct Args {
     #[arg(long, value_name = "auto|off|MICROSECONDS", value_parser = spin, env = SPIN, hide_env_values = true)]
     spin: Option<String>,
 
+    /// Say nothing of the locks that were replaced: else a line on the standard error says how many,
+    /// when the program has ended without a report
+    #[arg(long, short)]
+    quiet: bool,
+
     /// Count how often and for how long threads wait for locks, by lock and call site
     ///
     /// Waits for conditions, semaphores and barriers stand in a table of their own. The tables go
@@ -182,6 +187,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .env("OVERLOCK_MUTEX", name(mutex))
         .env("OVERLOCK_RWLOCK", name(rwlock))
         .env_remove("OVERLOCK_SPIN_ONLY")
+        .env_remove("OVERLOCK_SUMMARY")
         .env_remove("OVERLOCK_STAT")
         .env_remove("OVERLOCK_LOCKDEP")
         .env_remove("OVERLOCK_LOCKDEP_SLEEP")
@@ -208,7 +214,13 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let status = match (stat, args.lockdep) {
         (true, _) => counted::run(args, &program, command),
         (false, true) => launch::run(&program, command, &mut ()),
-        (false, false) => return Err(program::refused(&program, &command.exec())),
+        (false, false) => {
+            // The program takes this process's place.
+            if !args.quiet {
+                command.env("OVERLOCK_SUMMARY", std::process::id().to_string());
+            }
+            return Err(program::refused(&program, &command.exec()));
+        }
     };
     let tally = reports.map(Reports::finish);
     let status = status?;

@@ -189,3 +189,33 @@ fn the_first_argument_names_the_program() {
     assert_eq!(process["program"], "another name", "{text}");
     assert!(text.starts_with("another name (process "), "{text}");
 }
+
+/// Fails where a run without a report says nothing, or says it elsewhere than on its own error
+/// output.
+#[test]
+fn a_run_without_a_report_says_how_many_locks_were_replaced() {
+    let program = compile("sums", "sums", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    let errors = |options: &[&str], arguments: &[&Path]| {
+        let output = run(options).arg(&program).args(arguments).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let line = "overlock: 2 of 3 locks that the program initialised were ours; \
+                --stat shows the waits, --quiet not this line\n";
+    assert_eq!(errors(&[], &[]), line);
+    assert_eq!(
+        errors(&["--mutex", "glibc"], &[]),
+        line.replace("2 of", "1 of")
+    );
+    for options in [
+        &["--quiet"][..],
+        &["--spin-only"],
+        &["--mutex", "glibc", "--rwlock", "glibc"],
+    ] {
+        assert_eq!(errors(options, &[]), "", "{options:?}");
+    }
+    assert_eq!(errors(&[], &[&file]), "");
+    assert_eq!(fs::read(file).unwrap(), b"");
+}

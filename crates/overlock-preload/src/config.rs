@@ -11,6 +11,7 @@
 //! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: also warn of locks that are held during sleeps of any kind |
 //! | `OVERLOCK_LOCKDEP_READER` | a FIFO, on which `overlock run` reads the reports |
 //! | `OVERLOCK_LOCKDEP_TALLY` | a file of 20 bytes, in which the validator counts |
+//! | `OVERLOCK_SUMMARY` | the id of the process that says in a line how many locks were replaced |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
 //! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows `futex` only: see [`overlock::Linux::use_futex_alone`] |
 //!

@@ -56,6 +56,7 @@ mod site;
 pub mod sleep;
 pub mod spin;
 pub(crate) mod stat;
+mod summary;
 mod thread;
 mod time;
 mod waits;
@@ -78,6 +79,7 @@ static AT_LOAD: extern "C" fn() = {
         if config::get().lockdep {
             order::start();
         }
+        summary::start();
         fork::register();
     }
     at_load

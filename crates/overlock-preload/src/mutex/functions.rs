@@ -10,7 +10,7 @@ use super::counted::lock_counted;
 use super::{DESTROYED, Mutex, NORMAL, Wait, kept_kind, kind_of, me};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
-use crate::{config, order, real, stat};
+use crate::{config, order, real, stat, summary};
 
 with_site! {
     fn pthread_mutex_init(2) => init;
@@ -35,12 +35,14 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
         Some(kind) if config::get().mutex != config::Lock::Glibc => {
             // SAFETY: the caller's promise: memory for a mutex that nobody uses.
             unsafe { mutex.write(Mutex::new(kind)) };
+            summary::initialises(true);
             stat::initialised(mutex.addr(), site);
             // SAFETY: as above, written by now.
             order::initialised(unsafe { &*mutex }.object(), site);
             0
         }
         _ => {
+            summary::initialises(false);
             match config::get().mutex {
                 config::Lock::Glibc => stat::initialised(mutex.addr(), site),
                 config::Lock::Overlock => stat::keeps(mutex.addr(), kept_kind(flags), site),
@@ -106,6 +108,7 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
 // jump.
 #[inline(never)]
 extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
+    summary::meets();
     // A child may not have begun its generation.
     mutex.update();
     mutex.main().lock();

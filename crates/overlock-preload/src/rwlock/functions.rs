@@ -9,7 +9,7 @@ use overlock_shared::ObjectKind;
 use super::{Attributes, RwLock, counted};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
-use crate::{config, order, real, stat, thread};
+use crate::{config, order, real, stat, summary, thread};
 
 with_site! {
     fn pthread_rwlock_init(2) => init;
@@ -40,6 +40,7 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
         (attr.kind as u32, attr.shared)
     };
     let is_glibcs = config::get().rwlock == config::Lock::Glibc;
+    summary::initialises(shared == 0 && !is_glibcs);
     if shared != 0 || is_glibcs {
         match is_glibcs {
             true => stat::initialised(lock.addr(), site),
