@@ -51,8 +51,8 @@ pub struct Args {
     #[arg(long, value_name = "auto|off|MICROSECONDS", value_parser = spin, env = SPIN, hide_env_values = true)]
     spin: Option<String>,
 
-    /// Say nothing of the locks that were replaced: else a line on the standard error says how many,
-    /// when the program has ended without a report
+    /// Say nothing of the locks that were replaced: else a line on the standard error says how
+    /// many, when the program has ended without a report
     #[arg(long, short)]
     quiet: bool,
 

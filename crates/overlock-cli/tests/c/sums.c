@@ -1,5 +1,5 @@
-// Initialises three locks, of which one stays the C library's, and with an argument ends with another
-// file as its standard error. Its child says nothing.
+// Initialises three locks, of which one stays the C library's, and with an argument ends with
+// another file as its standard error. Its child says nothing.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
