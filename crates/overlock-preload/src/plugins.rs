@@ -294,7 +294,7 @@ unsafe fn answer(
         slots::bind(Objects::Beside(handle.cast()));
     }
     let known = function.get();
-    if known.is_null() || handle == libc::RTLD_DEFAULT || config::leaves_others() {
+    if known.is_null() || handle == libc::RTLD_DEFAULT {
         return jump();
     }
     // SAFETY: the caller's promise.
@@ -316,10 +316,9 @@ unsafe fn answer(
         return Next::result(if is_theirs { ours } else { found }.addr());
     }
     // There may be no such version.
-    let exists = elf::libcs().any(|map| !ask(known, map.cast_mut().cast()).is_null());
-    match exists {
-        true => Next::result(ours.addr()),
-        false => jump(),
+    match ask(known, libc::RTLD_DEFAULT).is_null() {
+        true => jump(),
+        false => Next::result(ours.addr()),
     }
 }
 
