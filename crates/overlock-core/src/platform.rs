@@ -369,6 +369,27 @@ pub trait FutexPlatform: Platform {
         false
     }
 
+    /// Notes that the thread waits as the owner of this gate, an address that is not 0. If a signal
+    /// handler jumps out of the wait, the platform has the gate passed on. Returns the address
+    /// noted before. The default notes nothing.
+    fn begin_gate(gate: usize) -> usize {
+        gate
+    }
+
+    /// Whether the thread still owns the gate of its present wait: its handler may have jumped, and
+    /// not out of the wait.
+    fn owns_gate(gate: usize) -> bool {
+        let _ = gate;
+        true
+    }
+
+    /// Ends the wait as the owner of this gate, and notes the one before. Returns whether
+    /// the thread still owned it.
+    fn end_gate(gate: usize, before: usize) -> bool {
+        let _ = before;
+        Self::owns_gate(gate)
+    }
+
     /// Offers the CPU to the other runnable threads, however much is left of the caller's time
     /// slice. The default [pauses](Platform::pause).
     fn yield_cpu() {

@@ -21,6 +21,7 @@ pub mod extras;
 mod family;
 mod fork;
 mod futex;
+mod jump;
 mod load;
 mod mapped;
 mod pi;
@@ -42,6 +43,7 @@ use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 #[doc(hidden)]
 pub mod __private {
     pub use super::exit_key::ExitKey;
+    pub use super::jump::jump_out;
     pub use super::load::variable;
     pub use super::mapped::{Growing, Zeroed};
     pub use super::slot::FIRST;
@@ -177,6 +179,18 @@ impl FutexPlatform for Linux {
 
     fn is_realtime() -> bool {
         spin::is_realtime()
+    }
+
+    fn begin_gate(gate: usize) -> usize {
+        jump::GATE.replace(gate)
+    }
+
+    fn owns_gate(gate: usize) -> bool {
+        jump::GATE.get() == gate
+    }
+
+    fn end_gate(gate: usize, before: usize) -> bool {
+        jump::GATE.replace(before) == gate
     }
 
     fn yield_cpu() {

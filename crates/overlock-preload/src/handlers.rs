@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libc::{SIG_DFL, SIG_ERR, SIG_IGN};
-use overlock_linux::__private::{extras, spin, system_call};
+use overlock_linux::__private::{extras, jump_out, spin, system_call};
 
 use crate::real::{Early, missing};
 use crate::site::with_site;
@@ -318,6 +318,7 @@ with_site! {
 
 /// Reports that the thread leaves all handlers that it runs.
 fn leave() {
+    jump_out();
     if Wait::swap(0) & Wait::INSIDE != 0 {
         extras::jump_out();
     }

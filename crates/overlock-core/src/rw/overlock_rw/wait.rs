@@ -1,5 +1,6 @@
 //! Slow paths.
 
+use core::ptr;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed};
 
 use super::{
@@ -31,7 +32,7 @@ pub(super) const MIN_BACKOFF_LIMIT_NS: u64 = 100_000;
 pub(super) enum Want {
     Write,
     Upgradable,
-    /// To write, where the thread has a [rank](crate::Platform::rank).
+    /// To write, without the gate: the thread has a [rank](crate::Platform::rank), or has lost it.
     Ranked,
 }
 
@@ -232,16 +233,38 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 }
             }
         }
+        let gate = ptr::from_ref(self).expose_provenance();
+        let before = P::begin_gate(gate);
         let acquired = self.wait_at_word(want, until);
-        // SAFETY: acquired a few lines above, and its token is ().
-        unsafe { self.gate.unlock(()) };
+        if P::end_gate(gate, before) {
+            // SAFETY: acquired a few lines above, and its token is ().
+            unsafe { self.gate.unlock(()) };
+        }
         acquired
     }
 
+    /// Passes the gate on, whose owner does not wait any more: a signal handler of its thread jumps
+    /// out of the wait. If it jumps less far, the thread waits without the gate.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the gate.
+    #[cold]
+    pub unsafe fn abandon_gate(&self) {
+        // Readers sleep on a closed lock (I3).
+        self.give_up(Want::Write);
+        // SAFETY: the caller's promise.
+        unsafe { self.gate.unlock(()) };
+    }
+
     /// Waits for the lock as the gate's owner, or with a rank. Returns false at its limit.
-    fn wait_at_word(&self, want: Want, until: Option<Deadline>) -> bool {
+    fn wait_at_word(&self, mut want: Want, until: Option<Deadline>) -> bool {
         let barge_at = P::now().plus_nanos(BARGE_DELAY_NS);
+        let gate = ptr::from_ref(self).addr();
         loop {
+            if want == Want::Write && !P::owns_gate(gate) {
+                want = Want::Ranked;
+            }
             // Relaxed: the exchange acquires.
             let polled = self.spin(Relaxed, until, |word| {
                 want.is_free(word) || want.closes(word)
