@@ -10,7 +10,7 @@ use super::report::{self, Finding};
 use super::site::How;
 use super::thread::{Entry, Held, Thread};
 use super::trace::Trace;
-use super::{GATE, GRAPH, Nesting, notice, signal, sweep, tally};
+use super::{GATE, GRAPH, Nesting, notice, signal, sweep, sweep_now, tally};
 
 static NESTING: AtomicU8 = AtomicU8::new(0);
 
@@ -192,7 +192,11 @@ fn depends(me: &Thread, mut held: Held, mut wanted: Held, key: Key, guards: u64)
             *place = guard(other.class.number(), other.how);
         }
     }
-    let added = GRAPH.add(edge, key, guards, &Known(&inside), &inside);
+    let mut added = GRAPH.add(edge, key, guards, &Known(&inside), &inside);
+    if matches!(added, Added::Full) && class::any_gone() {
+        sweep_now(&inside);
+        added = GRAPH.add(edge, key, guards, &Known(&inside), &inside);
+    }
     if matches!(added, Added::Circle(_)) {
         // Once for each pair of classes, in any modes.
         let [from, to] = [held, wanted].map(|held| held.class.unit());

@@ -310,7 +310,8 @@ fn bucket(number: u64) -> &'static AtomicU32 {
 
 /// Whether the lock with this number may have a node: a cheap filter, for the lock's owner.
 pub(super) fn may_have_node(number: u64) -> bool {
-    // Relaxed: whoever makes the node has finished with the lock, before the owner ends it.
+    // Relaxed: whoever makes the node has finished with the lock, before the owner ends it. A sweep
+    // may hide the node for a moment. Then it stays, and no other lock has its number.
     bucket(number).load(Relaxed) != 0
 }
 
@@ -379,12 +380,17 @@ pub(super) fn end(number: u64, inside: &Inside<'_>) {
     }
 }
 
-/// Whether so many locks are gone that their nodes are worth a search, or there is no other room.
+/// Whether so many locks are gone that their nodes are worth a search.
 pub(super) fn wants_sweep() -> bool {
     let end = END.load(Relaxed);
     let used = end - CLASSES as u32;
     let few = if cfg!(miri) { 16 } else { 4096 };
     GONE.load(Relaxed) >= (used / 2).max(few)
+}
+
+/// Whether any lock is gone whose node is not free.
+pub(super) fn any_gone() -> bool {
+    GONE.load(Relaxed) != 0
 }
 
 /// Frees the nodes of the locks that are gone; nothing refers to them any more. Calls `each` for

@@ -9,6 +9,7 @@
 //! - G2: in a child of fork the holder may not exist, and the tables are as it left them: half
 //!   written. Such a child is *blind*: it validates nothing, for nothing there can be trusted.
 
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -21,6 +22,9 @@ use overlock_linux::Linux;
 use rustix::thread::gettid;
 
 use super::signal::SYNCHRONOUS;
+
+/// A thread that may not ask for its number.
+const UNKNOWN: u32 = u32::MAX;
 
 /// Polls before a waiter sleeps.
 const POLLS: u32 = 200;
@@ -35,6 +39,12 @@ pub(super) struct Gate(AtomicU32);
 
 /// Proof that the caller has exclusive access to the protected tables.
 pub(super) struct Inside<'a>(&'a Gate);
+
+thread_local! {
+    /// Whether the thread is inside of a gate, or about to be. Without [`Quiet`] its handlers may
+    /// come then, and must not wait for it.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The tables of this process are half-written copies (G2).
 static BLIND: AtomicBool = AtomicBool::new(false);
@@ -93,9 +103,9 @@ impl Gate {
         Gate(AtomicU32::new(0))
     }
 
-    /// `None` in a blind process.
+    /// `None` in a blind process, and in a handler that has interrupted a thread inside.
     pub(super) fn enter<'a>(&'a self, quiet: &Quiet) -> Option<Inside<'a>> {
-        while !is_blind() {
+        while !is_blind() && !INSIDE.get() {
             if let Some(inside) = self.enter_within(LONG, quiet) {
                 return Some(inside);
             }
@@ -109,7 +119,18 @@ impl Gate {
 
     /// As [`enter`](Self::enter), but gives up if the gate stays taken for `limit`.
     pub(super) fn enter_within(&self, limit: Duration, _: &Quiet) -> Option<Inside<'_>> {
-        let me = gettid().as_raw_nonzero().get() as u32;
+        if INSIDE.replace(true) {
+            return None;
+        }
+        let entered = self.wait(limit);
+        if entered.is_none() {
+            INSIDE.set(false);
+        }
+        entered
+    }
+
+    fn wait(&self, limit: Duration) -> Option<Inside<'_>> {
+        let me = extras::ask(|| gettid().as_raw_nonzero().get() as u32).unwrap_or(UNKNOWN);
         let mut end = None;
         loop {
             let spin = Spin::Polls(POLLS);
@@ -145,7 +166,7 @@ impl Gate {
 /// Whether there is such a thread in this process, or nobody can tell.
 fn is_thread_of_this(thread: u32) -> bool {
     let process = std::process::id();
-    if thread == 0 || cfg!(miri) {
+    if thread == 0 || thread == UNKNOWN || cfg!(miri) {
         return true;
     }
     // SAFETY: sends nothing.
@@ -157,6 +178,7 @@ impl Drop for Inside<'_> {
     fn drop(&mut self) {
         // Release: pairs with the acquire of the next holder.
         self.0.0.store(0, Release);
+        INSIDE.set(false);
     }
 }
 
@@ -167,19 +189,23 @@ mod tests {
     #[test]
     fn one_at_a_time_while_no_signal_can_park_the_holder() {
         let gate = Gate::new();
+        let elsewhere = |limit| {
+            let enters = || gate.enter_within(limit, &Quiet::begin()).is_some();
+            std::thread::scope(|scope| scope.spawn(enters).join().unwrap())
+        };
         let open = mask(libc::SIG_BLOCK, None);
         {
             let quiet = Quiet::begin();
             let inside = gate.enter(&quiet).unwrap();
-            assert!(
-                gate.enter_within(Duration::from_millis(5), &quiet)
-                    .is_none()
-            );
+            assert!(!elsewhere(Duration::from_millis(5)));
+            // As a handler would, without waiting.
+            assert!(gate.enter(&quiet).is_none());
             let blocked = mask(libc::SIG_BLOCK, None);
             assert_eq!(blocked & 1 << (libc::SIGUSR1 - 1), 1 << (libc::SIGUSR1 - 1));
             assert_eq!(blocked & SYNCHRONOUS, open & SYNCHRONOUS);
             drop(inside);
-            assert!(gate.enter_within(Duration::ZERO, &quiet).is_some());
+            assert!(elsewhere(Duration::from_secs(10)));
+            assert!(gate.enter(&quiet).is_some());
         }
         assert_eq!(mask(libc::SIG_BLOCK, None), open);
     }

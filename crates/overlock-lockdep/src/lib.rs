@@ -83,9 +83,13 @@ static GRAPH: Graph = Graph::new();
 /// Makes room where many locks are gone.
 fn sweep(inside: &Inside<'_>) {
     if class::wants_sweep() {
-        GRAPH.sweep(&check::Known(inside), inside);
-        class::sweep(inside, signal::forget);
+        sweep_now(inside);
     }
+}
+
+fn sweep_now(inside: &Inside<'_>) {
+    GRAPH.sweep(&check::Known(inside), inside);
+    class::sweep(inside, signal::forget);
 }
 
 /// The meaning of two locks of one class that are held together.

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use super::class::{self, ClassId, Origin, mix};
-use super::gate::{Inside, Quiet};
+use super::gate::{Inside, Quiet, is_blind};
 use super::site::Site;
 use super::trace::Trace;
 use super::{GATE, notice, sweep, tally};
@@ -196,7 +196,7 @@ fn new(lock: usize, number: u64) -> ClassId {
     let class = set(lock, number, |inside| {
         class::own_class(lock, number, inside)
     });
-    if class == ClassId::NONE && lock > GONE && !super::gate::is_blind() {
+    if class == ClassId::NONE && lock > GONE && !is_blind() {
         notice::once(notice::MEMBERS);
     }
     class
@@ -215,6 +215,9 @@ fn mark_new(lock: usize, mark: &AtomicU32) -> ClassId {
     // Not inside the gate: the write may be a fault, whose handler is the program's. Two threads
     // may mark it at once. Then the later number stays.
     for _ in 0..8 {
+        if is_blind() {
+            break;
+        }
         let seen = mark.load(Relaxed);
         if let Some(class) = known_as(lock, seen) {
             return class;

@@ -83,6 +83,7 @@ fn what_can_is() {
         "gate_once",
         "gate_shared",
         "pipeline_back",
+        "pipeline_turned",
         "plain",
         "small_stack",
     ] {

@@ -225,6 +225,14 @@ static void pipeline_back(void) {
     ELSEWHERE(&pads[1], &element);
 }
 
+// The dependency from before is that of the one lock.
+static void pipeline_turned(void) {
+    make_pipeline();
+    TAKE(&pads[1], &element);
+    TAKE(&pads[2], &pads[3]);
+    ELSEWHERE(&element, &pads[1]);
+}
+
 // Nothing says that these two have an order.
 static void two_of_a_class(void) {
     make_pipeline();
@@ -268,7 +276,7 @@ static const struct {
     SCENE(gate_shared),    SCENE(trap),                 SCENE(interrupt),
     SCENE(reinit),         SCENE(pipeline),             SCENE(pipeline_seen_before),
     SCENE(pipeline_back),  SCENE(pipeline_seen_between), SCENE(two_of_a_class),
-    SCENE(plain), SCENE(small_stack),          SCENE(alone),
+    SCENE(pipeline_turned), SCENE(plain), SCENE(small_stack),          SCENE(alone),
 };
 
 int main(int count, char **names) {
