@@ -132,7 +132,7 @@ fn folder(place: &Path, library: &Path, contents: &[(PathBuf, Content)]) -> io::
 
 const PREFIX: &str = "loaders.";
 
-/// Makes the directory, which others can read and nobody else can change.
+/// Makes the directory, which nobody else can change.
 fn own(place: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -146,12 +146,12 @@ fn own(place: &Path) -> io::Result<()> {
     open(place)
 }
 
-/// A restrictive umask is for files with something in them.
+/// Lets others look into root's directory, whatever the umask.
 fn open(dir: &Path) -> io::Result<()> {
-    match fs::metadata(dir)?.mode() & 0o777 {
-        0o755 => Ok(()),
-        _ => fs::set_permissions(dir, Permissions::from_mode(0o755)),
+    if !geteuid().is_root() || fs::metadata(dir)?.mode() & 0o777 == 0o755 {
+        return Ok(());
     }
+    fs::set_permissions(dir, Permissions::from_mode(0o755))
 }
 
 fn is_whole(folder: &Path, library: &Path, contents: &[(PathBuf, Content)]) -> bool {
