@@ -117,14 +117,12 @@ impl Cond {
         let any = Any::of(mutex);
         let own = core::ptr::from_ref(self).addr();
         Any::acquired_at(site, own);
+        stat::usage::waits_for(own);
         // SAFETY: the caller's promise: it owns the mutex.
         let (acquired, notified) = unsafe { self.cond().wait_limited(any, 0, until, token) };
         if let Some(waits) = waits {
             let as_lock = stat::usage::is_lock(own);
             waits.over_as(own, ObjectKind::Cond, site, !notified, as_lock);
-        }
-        if notified {
-            stat::usage::is_taken(own);
         }
         if notified {
             return acquired;
@@ -176,7 +174,8 @@ impl Cond {
     /// are glibc's, no waiter has passed that.)
     fn signal_hidden(&self, signal: impl FnOnce() -> c_int) -> c_int {
         if config::leaves_others() {
-            stat::signals_theirs(core::ptr::from_ref(self).addr());
+            let own = core::ptr::from_ref(self).addr();
+            stat::signals_theirs(own, stat::usage::has_signalled);
             return signal();
         }
         let hidden = self.hidden();

@@ -146,7 +146,7 @@ impl Sem {
             }
         }
         if waiters(seen) > 0 {
-            stat::usage::has_signalled(core::ptr::from_ref(self).addr());
+            stat::usage::has_posted(core::ptr::from_ref(self).addr());
             futex::wake(address, 1);
         }
         0

@@ -31,10 +31,14 @@ __attribute__((noinline)) static void carry(void)
 
 static void *work(void *unused)
 {
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 40; i++) {
 		interpret();
-	for (int i = 0; i < 40; i++)
+		usleep(200);
+	}
+	for (int i = 0; i < 40; i++) {
 		carry();
+		usleep(200);
+	}
 	return unused;
 }
 

@@ -109,7 +109,8 @@ pub unsafe extern "C" fn sem_post(sem: *mut Sem) -> c_int {
     if sem.is_ours() {
         return result(sem.post());
     }
-    stat::signals_theirs(core::ptr::from_ref(sem).addr());
+    let own = core::ptr::from_ref(sem).addr();
+    stat::signals_theirs(own, stat::usage::has_posted);
     // SAFETY: as above; it is glibc's.
     unsafe { real::sem_post(sem.as_glibcs()) }
 }

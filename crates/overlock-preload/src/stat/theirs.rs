@@ -71,21 +71,25 @@ pub(crate) fn event_of_theirs<T>(
         return wait();
     };
     usage::waits(object);
+    if kind == ObjectKind::Cond {
+        usage::waits_for(object);
+    }
     let result = wait();
     usage::has_waited(object);
     let failed = failed(&result);
     let as_lock = usage::is_lock(object);
     table::keeping_errno(|| begun.over_as(object, kind, site, failed, as_lock));
-    if !failed {
+    if !failed && kind == ObjectKind::Sem {
         usage::is_taken(object);
     }
     result
 }
 
-/// One of the C library's is signalled, where the configuration leaves it in place.
+/// One of the C library's is signalled, where the configuration leaves it in place; `signalled`
+/// notes that.
 #[inline]
-pub(crate) fn signals_theirs(object: usize) {
+pub(crate) fn signals_theirs(object: usize, signalled: fn(usize)) {
     if config::get().stat && config::leaves_others() && usage::is_waited_for(object) {
-        usage::has_signalled(object);
+        signalled(object);
     }
 }

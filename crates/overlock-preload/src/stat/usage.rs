@@ -1,13 +1,14 @@
 //! How conditions and semaphores are used: as locks or for events, and when they were signalled.
 //!
-//! A lock that is made of a condition or a semaphore (the GIL of an interpreter) is signalled by
-//! the thread whose wait for it ended last: the owner. Events are signalled by others. So a thread
-//! notes the end of its wait, and those signals are compared that find a waiter.
+//! A semaphore that is a lock is signalled by the thread that has taken it last: the owner. A
+//! condition that is one (the GIL of an interpreter) is signalled by threads that have waited for
+//! it themselves. Events are signalled by others. Those signals are compared that find a waiter.
 //!
 //! The notes are beside the objects, by their addresses, since a woken thread may not look at the
 //! object any more. Objects whose addresses have the same hash disturb each other: a wrong word in
 //! a report, and no more. All accesses are Relaxed, since no other data depends on them.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::clock;
@@ -18,7 +19,7 @@ const NOTES: usize = 1024;
 
 #[derive(Debug)]
 struct Note {
-    /// The thread whose wait ended last; 0 once it has signalled.
+    /// Of a semaphore: the thread that has taken it last; 0 once that has signalled.
     owner: AtomicUsize,
     /// The time of the last signal.
     signalled_ns: AtomicU64,
@@ -45,7 +46,7 @@ fn note(object: usize) -> &'static Note {
     &ALL[((object >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % NOTES]
 }
 
-/// The calling thread's wait for the object has ended well, or needed none.
+/// The calling thread has taken a semaphore.
 #[inline]
 pub(crate) fn is_taken(object: usize) {
     if config::get().stat {
@@ -61,17 +62,41 @@ pub(crate) fn signals(object: usize) {
     }
 }
 
-/// The calling thread has signalled the object, for which others waited.
+thread_local! {
+    /// The condition that the calling thread has waited for last. It has no destructor and no lazy
+    /// initialisation, so it exists at any time.
+    static WAITED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The calling thread waits for a condition.
 #[inline]
-pub(crate) fn has_signalled(object: usize) {
-    if !config::get().stat {
-        return;
+pub(crate) fn waits_for(condition: usize) {
+    WAITED.set(condition);
+}
+
+/// The calling thread has signalled a condition, for which others waited.
+#[inline]
+pub(crate) fn has_signalled(condition: usize) {
+    if config::get().stat {
+        count_signal(condition, WAITED.get() == condition);
     }
+}
+
+/// The calling thread has signalled a semaphore, for which others waited.
+#[inline]
+pub(crate) fn has_posted(semaphore: usize) {
+    if config::get().stat {
+        let owner = &note(semaphore).owner;
+        let was_owner = owner.compare_exchange(me(), 0, Relaxed, Relaxed).is_ok();
+        count_signal(semaphore, was_owner);
+    }
+}
+
+fn count_signal(object: usize, is_by_owner: bool) {
     let note = note(object);
-    let was_owner = note.owner.compare_exchange(me(), 0, Relaxed, Relaxed);
-    let count = match was_owner {
-        Ok(_) => &note.by_owner,
-        Err(_) => &note.by_others,
+    let count = match is_by_owner {
+        true => &note.by_owner,
+        false => &note.by_others,
     };
     count.fetch_add(1, Relaxed);
 }
@@ -121,15 +146,7 @@ mod tests {
 
     #[test]
     fn a_lock_is_signalled_by_its_owner() {
-        let signal = |object: usize, is_owner: bool| {
-            let note = note(object);
-            note.owner.store(if is_owner { me() } else { 0 }, Relaxed);
-            let was_owner = note.owner.swap(0, Relaxed) == me();
-            match was_owner {
-                true => note.by_owner.fetch_add(1, Relaxed),
-                false => note.by_others.fetch_add(1, Relaxed),
-            };
-        };
+        let signal = count_signal;
         let (lock, event) = (0x1000, 0x1238);
         for _ in 0..4 {
             assert!(!is_lock(lock));
