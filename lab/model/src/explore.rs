@@ -104,6 +104,7 @@ thread_local! {
 /// An execution begins: the next atomics get the same places as in the one before.
 pub(crate) fn rewind() {
     arena::reset();
+    crate::world::forget_ranks();
     tables();
     OUTSIDE.set(0);
     PI.take();
@@ -378,6 +379,10 @@ impl Platform for Explorer {
 
     fn tables() -> overlock_core::tables::Tables<Self> {
         tables().view()
+    }
+
+    fn rank() -> u32 {
+        crate::world::rank(Self::slot())
     }
 
     fn slot() -> Option<usize> {

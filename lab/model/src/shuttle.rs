@@ -116,6 +116,10 @@ impl Platform for Shuttle {
         tables().view()
     }
 
+    fn rank() -> u32 {
+        crate::world::rank(Self::slot())
+    }
+
     fn slot() -> Option<usize> {
         let (me, slots) = (me(), with(|run| run.setting.slots));
         (me < slots).then_some(me)

@@ -83,9 +83,8 @@ impl<W: World, L: RawRwLock> Abilities<W, L> {
 
     fn suffice(&self, acts: &[Act]) -> bool {
         acts.iter().all(|act| match act {
-            ReadPast | ReadLater | TryReadPast | ReadPastWithin(_) | ReadAgain => {
-                self.passing.is_some()
-            }
+            ReadPast | ReadLater | TryReadPast | ReadPastWithin(_) | ReadAgain | ReadRanked
+            | WriteRanked | WriteRankedWithin(_) => self.passing.is_some(),
             Read | TryRead | ReadFor(_) | ReadOther | Write | TryWrite | Interrupted => true,
             ReadWithin(_) | WriteWithin(_) => self.timed.is_some(),
             Downgrade => self.downgrade.is_some(),
@@ -248,7 +247,8 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
                 self.read_and_unlock(Some(self.lock.read()));
                 step::unsignal();
             }
-            ReadPast | ReadLater | TryReadPast | ReadPastWithin(_) | ReadAgain => {
+            ReadPast | ReadLater | TryReadPast | ReadPastWithin(_) | ReadAgain | ReadRanked
+            | WriteRanked | WriteRankedWithin(_) => {
                 special(abilities.passing);
             }
             Downgrade => special(abilities.downgrade),

@@ -157,6 +157,10 @@ pub const UNREACHABLE: &[Unreachable] = unreachable_sites! {
     "core/src/sleep/wait_list.rs", &[
         "kernel_mutex", "kernel_mutex_inside", "kernel_mutex_none", "semaphore", "once", "barrier",
     ] => "state";
+    "core/src/sleep/wait_list.rs", &[
+        "kernel_mutex", "kernel_mutex_inside", "kernel_mutex_none", "rwsem", "rwsem_none",
+        "rwsem_count", "ww_mutex", "semaphore", "once",
+    ] => "push_ranked";
     "core/src/sleep/wait_list.rs", &["ww_mutex"] => "sleep";
     "core/src/sleep/wait_list.rs", &["semaphore"] => "lock" "wait_lock.store(FREE";
     "core/src/sleep/wait_list.rs", &[
@@ -193,6 +197,10 @@ pub const UNIT_TESTED: &[UnitTested] = unit_tested! {
     "core/src/rw/percpu_rwsem.rs", "free_entry" => "core/src/rw/percpu_rwsem/tests.rs",
     a_thread_that_reads_more_locks_than_it_has_entries_counts_itself_in_the_others:
         "a thread would have to read another lock too";
+    "core/src/sleep/condvar.rs", "wake_in_order" => "core/src/sleep/condvar/tests.rs",
+    all_waiters_are_woken_at_once_where_one_has_a_rank: "no scenario of it has ranks";
+    "core/src/sleep/wait_list.rs", "rank_of(other).load" => "core/src/sleep/condvar/tests.rs",
+    a_notification_is_for_the_highest_rank: "the same";
     "core/src/sleep/once.rs", "state" => "core/src/sleep/once/tests.rs",
     callers_sleep_while_a_run_is_in_progress: "a snapshot";
     "core/src/sleep/overlock.rs", "P::kick(&self.word" => "core/src/sleep/overlock/tests.rs",

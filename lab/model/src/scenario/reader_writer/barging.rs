@@ -1,5 +1,6 @@
 //! A lock whose readers may pass those that wait, and that its last owner may free.
 
+use overlock_core::Deadline;
 use overlock_core::rw::OverlockRw;
 use overlock_core::rw::overlock_rw::Passing;
 
@@ -7,7 +8,7 @@ use super::scripts::Act::{self, *};
 use super::scripts::{FREED, PASSING};
 use super::{Abilities, Shared, freed, of_scripts, played};
 use crate::scenario::Scenario;
-use crate::world::World;
+use crate::world::{World, ranked};
 
 /// The scenarios for the lock whose readers may pass, and that its last owner may free.
 pub fn barging<W: World>() -> Vec<Scenario> {
@@ -21,6 +22,11 @@ pub fn barging<W: World>() -> Vec<Scenario> {
 }
 
 impl<W: World> Shared<W, OverlockRw<W>> {
+    fn write_ranked(&self, until: Option<Deadline>) {
+        let written = ranked::<W, _>(|| self.lock.write_within(until));
+        self.write_and_unlock(written.then_some(()));
+    }
+
     fn read_past(&self, act: Act) {
         let read = |barging, until| self.lock.read_passing(barging, until).ok();
         let token = match act {
@@ -35,6 +41,11 @@ impl<W: World> Shared<W, OverlockRw<W>> {
                 self.inspect();
                 self.read_and_unlock(read(Passing::AtOnce, None));
                 outer
+            }
+            ReadRanked => ranked::<W, _>(|| read(Passing::Never, None)),
+            WriteRanked => return self.write_ranked(None),
+            WriteRankedWithin(nanos) => {
+                return self.write_ranked(Some(W::now().plus_nanos(nanos).into()));
             }
             _ => read(Passing::AtOnce, None),
         };

@@ -25,6 +25,12 @@ pub enum Act {
     ReadPastWithin(u64),
     /// Reads, then reads again, whoever waits.
     ReadAgain,
+    /// Reads with a rank.
+    ReadRanked,
+    /// Writes with a rank.
+    WriteRanked,
+    /// Writes with a rank, unless so many nanoseconds pass first.
+    WriteRankedWithin(u64),
     /// Writes.
     Write,
     /// Writes if that needs no waiting.
@@ -148,6 +154,16 @@ pub const PASSING: &[Script] = &[
     Script("upgrade-very-slow", VERY_SLOW, &[&[Upgradable, Upgradable], &[Upgrade, Upgradable], &[Upgradable, Read]]),
     Script("reads-again",   PLAIN,    &[&[ReadAgain], &[Write], &[Write]]),
     Script("both-again",    PLAIN,    &[&[ReadAgain], &[Write], &[ReadAgain]]),
+    Script("ranked",        PLAIN,    &[&[Write], &[WriteRanked], &[Read]]),
+    Script("ranked-two",    PLAIN,    &[&[Read], &[WriteRanked], &[WriteRanked]]),
+    Script("ranked-gate",   PLAIN,    &[&[Read], &[Write], &[WriteRanked]]),
+    Script("ranked-slow",   SLOW,     &[&[Write, Read], &[WriteRanked], &[Write]]),
+    Script("ranked-reader", PLAIN,    &[&[Read], &[Write], &[ReadRanked]]),
+    Script("ranked-both",   PLAIN,    &[&[Write], &[WriteRanked], &[ReadRanked]]),
+    Script("ranked-within", PLAIN,    &[&[Read, Write], &[WriteRankedWithin(1_000)], &[Write]]),
+    Script("ranked-within-readers", PLAIN, &[&[Read, Read], &[WriteRankedWithin(1_000)], &[Read]]),
+    Script("ranked-upgrade", STAYS,   &[&[Upgrade], &[WriteRanked], &[Read]]),
+    Script("long-ranked",   LONG,     &[&[Write; 10], &[WriteRanked; 10], &[ReadRanked; 10], &[Read; 10]]),
     Script("long-past",     LONG,     &[&[Write; 10], &[ReadPast; 10], &[ReadAgain; 10], &[ReadLater; 10]]),
 ];
 
