@@ -184,8 +184,8 @@ unsafe extern "C" fn opens(file: *const c_char, flags: usize, _: usize, _: usize
     Next::jump(&DLOPEN, flags & !deep)
 }
 
-/// Whether a namespace has been opened whose slots are not bound yet.
-static UNBOUND: AtomicBool = AtomicBool::new(false);
+/// Whether a namespace has been opened: it may have objects whose slots are not bound yet.
+static OPENED: AtomicBool = AtomicBool::new(false);
 
 const APART: &[u8] = b"overlock: a plugin has a C library of its own, by dlmopen; its lock \
     functions are ours once its constructors have run\n";
@@ -211,13 +211,14 @@ unsafe extern "C" fn opens_apart(
     if unsafe { path_of(file) }.is_none() {
         // The caller's search paths count: the slots are bound when a symbol is asked for.
         tell(APART);
-        UNBOUND.store(true, Relaxed);
+        OPENED.store(true, Relaxed);
         return Next::jump(&DLMOPEN, file.addr());
     }
     // SAFETY: as above.
     let handle = unsafe { open_apart(namespace, file, flags) };
     if !handle.is_null() {
         tell(APART);
+        OPENED.store(true, Relaxed);
         slots::bind(Objects::Beside(handle.cast()));
     }
     Next::result(handle.addr())
@@ -290,7 +291,8 @@ unsafe fn answer(
 ) -> Next {
     let jump = || Next::jump(function, name.addr());
     let is_object = ![libc::RTLD_DEFAULT, libc::RTLD_NEXT].contains(&handle);
-    if is_object && UNBOUND.load(Relaxed) && UNBOUND.swap(false, Relaxed) {
+    // Relaxed: the thread that has the handle has seen the store that came before.
+    if is_object && OPENED.load(Relaxed) {
         slots::bind(Objects::Beside(handle.cast()));
     }
     let known = function.get();

@@ -20,7 +20,7 @@ fn program(source: &str, test: &str) -> PathBuf {
     compile_as(
         source,
         &format!("names-{test}"),
-        &["-rdynamic", "-Wl,-z,lazy"],
+        &["-rdynamic", "-Wl,-z,lazy", "-Wl,-rpath,$ORIGIN"],
     )
 }
 
@@ -40,7 +40,7 @@ fn a_plugin_shares_objects_with_its_host_however_it_is_loaded() {
         ("own", &["-DOWN", "-Wl,-z,now", "-Wl,-z,relro"]),
     ] {
         let plugin = plugin("apart_plugin.c", &format!("apart-{name}"), flags);
-        for how in ["plain", "deep", "apart", "lazy"] {
+        for how in ["plain", "deep", "apart", "lazy", "searched"] {
             let settings = &[DEFAULT, GLIBCS, GLIBCS_MUTEX];
             same(&program, &[&plugin, Path::new(how)], settings);
         }

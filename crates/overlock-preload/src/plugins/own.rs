@@ -51,7 +51,7 @@ pub(super) fn conflicts(path: &CStr) -> bool {
     conflicts
 }
 
-/// The contents of a file, which may be anything.
+/// The contents of a file, which may be anything: sums wrap around.
 struct File<'a>(&'a [u8]);
 
 impl File<'_> {
@@ -83,9 +83,13 @@ impl File<'_> {
     /// The place in the file of what is loaded to this address.
     fn place(&self, address: usize) -> Option<usize> {
         self.headers()?.find_map(|header| {
-            let (offset, start) = (self.long(header + 8)?, self.long(header + 16)?);
+            let (offset, start) = (
+                self.long(header.wrapping_add(8))?,
+                self.long(header.wrapping_add(16))?,
+            );
             let inside = address.checked_sub(start)?;
-            let is_here = self.word(header)? == PT_LOAD && inside < self.long(header + 32)?;
+            let is_here =
+                self.word(header)? == PT_LOAD && inside < self.long(header.wrapping_add(32))?;
             is_here.then(|| offset.wrapping_add(inside))
         })
     }
@@ -94,12 +98,12 @@ impl File<'_> {
     fn table(&self, tag: u64) -> Option<usize> {
         let mut headers = self.headers()?;
         let dynamic = headers.find(|&header| self.word(header) == Some(PT_DYNAMIC))?;
-        let mut entry = self.long(dynamic + 8)?;
+        let mut entry = self.long(dynamic.wrapping_add(8))?;
         loop {
             match self.long(entry)? as u64 {
                 0 => return None,
-                its if its == tag => return self.place(self.long(entry + 8)?),
-                _ => entry += 16,
+                its if its == tag => return self.place(self.long(entry.wrapping_add(8))?),
+                _ => entry = entry.wrapping_add(16),
             }
         }
     }
@@ -110,28 +114,29 @@ impl File<'_> {
         let strings = self.table(DT_STRTAB)?;
         let hash = self.table(DT_GNU_HASH)?;
         // As in `elf`: the numbers, the filter, the buckets, the chains.
-        let (buckets, first) = (self.word(hash)?, self.word(hash + 4)?);
-        let start = hash + 16 + 8 * self.word(hash + 8)? as usize;
-        let chains = start + 4 * buckets as usize;
+        let (buckets, first) = (self.word(hash)?, self.word(hash.wrapping_add(4))?);
+        let filter = 8 * self.word(hash.wrapping_add(8))? as usize;
+        let start = hash.wrapping_add(16 + filter);
+        let chains = start.wrapping_add(4 * buckets as usize);
         for bucket in 0..buckets as usize {
-            let mut number = self.word(start + 4 * bucket)?;
+            let mut number = self.word(start.wrapping_add(4 * bucket))?;
             while let Some(link) = number.checked_sub(first) {
                 let symbol = symbols.checked_add(SYMBOL * number as usize)?;
                 if self.is_strong(symbol)? && elf::is_defined(self.name(symbol, strings)?) {
                     return Some(true);
                 }
-                if self.word(chains + 4 * link as usize)? & 1 != 0 {
+                if self.word(chains.wrapping_add(4 * link as usize))? & 1 != 0 {
                     break;
                 }
-                number += 1;
+                number = number.wrapping_add(1);
             }
         }
         Some(false)
     }
 
     fn is_strong(&self, symbol: usize) -> Option<bool> {
-        let [info, other]: [u8; 2] = self.bytes(symbol + 4)?;
-        let is_defined = self.half(symbol + 6)? != 0;
+        let [info, other]: [u8; 2] = self.bytes(symbol.wrapping_add(4))?;
+        let is_defined = self.half(symbol.wrapping_add(6))? != 0;
         let is_kind = [STT_OBJECT, STT_FUNC].contains(&(info & 0xf));
         Some(is_defined && is_kind && info >> 4 == STB_GLOBAL && other & 3 == 0)
     }

@@ -77,6 +77,10 @@ int main(int argc, char **argv)
         loaded = dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW);
     } else if (strcmp(how, "lazy") == 0) {
         loaded = dlmopen(LM_ID_NEWLM, argv[1], RTLD_LAZY);
+    } else if (strcmp(how, "searched") == 0) {
+        const char *name = strrchr(argv[1], '/');
+        CHECK(name != NULL);
+        loaded = dlmopen(LM_ID_NEWLM, name + 1, RTLD_LAZY);
     } else {
         loaded = dlopen(argv[1], RTLD_NOW | (strcmp(how, "deep") == 0 ? RTLD_DEEPBIND : 0));
     }
