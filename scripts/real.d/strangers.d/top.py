@@ -32,4 +32,4 @@ else:
     what = [row.get("lock") or row.get("name") or row.get("object") or row["kind"]]
     if row.get("site"):
         what.append(place(row["site"]))
-    print(f"`{' at '.join(part[:60] for part in what)}` in {program}, {wait / 1e6:.1f} ms")
+    print(f"`{' at '.join(part[:60] for part in what)}` in {program}{'' if wait else ', no wait'}")
