@@ -85,6 +85,12 @@ fill() {
     [ -n "${emulated-}" ] || printf '%s\n' OVERLOCK_SPIN=off 'OVERLOCK_MUTEX=glibc OVERLOCK_RWLOCK=glibc' >>"$at/settings"
 }
 
+# alone_in FOLDER: no other run fills it before this shell ends.
+alone_in() {
+    exec 9>"$1.lock"
+    flock 9
+}
+
 # verdict FILE: of a run of `run-inside`, whose lines begin with `inside:`.
 verdict() {
     tr -d '\r' <"$1" | sed -n 's/^inside: //p' >"$work/verdict"
@@ -102,6 +108,7 @@ verdict() {
 libc_of() {
     local at said
     at=$(system_of "$1" amd64) || { echo "$at" && return 77; }
+    alone_in "$at"
     said=$(fill "$at" cc "$library" "$overlock") || { echo "$said" && return 1; }
     local user=(--map-root-user)
     [ "$(id -u)" != 0 ] || user=()
@@ -149,11 +156,12 @@ emulate() {
     fi
     at=$(system_of "$suite" $machine) || { echo "$at" && return 77; }
     kernel=$(kernel_of "$suite" $machine "$flavour") || { echo "$kernel" && return 77; }
+    alone_in "$at"
     said=$(emulated=yes fill "$at" "$cc" "$lib" "$program") || { echo "$said" && return 1; }
     (cd "$at" && ln -sf /run-inside init && chmod 755 run-inside &&
         find . -path ./debs -prune -o -path ./usr/include -prune -o -path ./usr/share -prune -o -name '*.a' -o -print |
         cpio --quiet -o -H newc) >"$work/initrd"
-    timeout 560 "${qemu[@]}" -smp 2 -m 1024 -nodefaults -display none -no-reboot -serial stdio -kernel "$kernel" \
+    timeout 900 "${qemu[@]}" -smp 2 -m 1024 -nodefaults -display none -no-reboot -serial stdio -kernel "$kernel" \
         -initrd "$work/initrd" -append "console=$console quiet panic=-1 rdinit=/init" </dev/null >"$work/inside" 2>&1 || true
     rm "$work/initrd"
     verdict "$work/inside"

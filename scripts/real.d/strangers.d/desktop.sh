@@ -18,8 +18,8 @@ for t in threads: t.join()
 print(sqlite3.connect(path).execute("select count(*), sum(a * b) from t").fetchone())' "$WORK/db"
 }
 
-stranger sqlite-shared '' /usr/bin/python3 'SQLite, shared cache' '/usr/bin/python3 -c "import sqlite3; print(sqlite3.sqlite_version)"' '8 threads on one connection'
-load_sqlite-shared() {
+stranger sqlite-one '' /usr/bin/python3 'SQLite, one connection' '/usr/bin/python3 -c "import sqlite3; print(sqlite3.sqlite_version)"' '8 threads on one connection'
+load_sqlite-one() {
     "${RUN[@]}" /usr/bin/python3 -c '
 import sqlite3, threading
 db = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
@@ -97,7 +97,7 @@ HTML
         --dump-dom "file://$WORK/page.html" 2>>"$WORK/log" | grep -o '<p id="out">[^<]*</p>'
 }
 
-stranger libreoffice libreoffice-writer-nogui soffice 'LibreOffice' 'soffice --version' 'a document to PDF and to text'
+stranger libreoffice libreoffice-writer-nogui soffice 'LibreOffice' 'soffice --version' 'a page of HTML to ODT, and that to text'
 load_libreoffice() {
     { echo '<html><body>'; for number in $(seq 300); do echo "<p>Paragraph <b>$number</b> of a document.</p>"; done; echo '</body></html>'; } >"$WORK/a.html"
     HOME=$WORK "${RUN[@]}" soffice --headless --norestore "-env:UserInstallation=file://$WORK/profile" --convert-to odt --writer --outdir "$WORK" "$WORK/a.html" >>"$WORK/log" &&

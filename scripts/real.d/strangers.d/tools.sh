@@ -78,7 +78,7 @@ load_ffmpeg() {
         -fflags +bitexact -flags:v +bitexact "$WORK/out.avi" && md5sum <"$WORK/out.avi"
 }
 
-stranger gstreamer 'gstreamer1.0-tools gstreamer1.0-plugins-base' gst-launch-1.0 'GStreamer' 'gst-launch-1.0 --version' '300 pictures through 3 queues'
+stranger gstreamer 'gstreamer1.0-tools gstreamer1.0-plugins-base' gst-launch-1.0 'GStreamer' 'gst-launch-1.0 --version | grep ^GStreamer' '300 pictures through 3 queues'
 load_gstreamer() {
     "${RUN[@]}" gst-launch-1.0 -q videotestsrc num-buffers=300 ! queue ! videoconvert ! video/x-raw,format=RGB,width=160,height=120 ! queue ! \
         videoconvert ! video/x-raw,format=I420 ! queue ! filesink location="$WORK/out" && md5sum <"$WORK/out"
