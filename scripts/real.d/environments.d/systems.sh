@@ -7,8 +7,8 @@
 # time for the thorough ones.
 
 systems=${CARGO_TARGET_DIR:-$root/target}/systems
-inside=(crowd mutex cond rwlock c11 owner others cancel fork stack handlers)
-thorough=(freed stress)
+inside=(crowd mutex cond rwlock owner others cancel fork stack handlers)
+thorough=(c11 freed stress)
 
 # apt_of SUITE ARCHITECTURE COMMAND ARGUMENT...: an apt of its own, which knows one suite.
 apt_of() {
