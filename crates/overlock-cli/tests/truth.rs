@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use preload::{compile, run};
+use preload::{compile, library, run};
 use serde_json::Value;
 
 /// The first process's report, and the table.
@@ -218,4 +218,18 @@ fn a_run_without_a_report_says_how_many_locks_were_replaced() {
     }
     assert_eq!(errors(&[], &[&file]), "");
     assert_eq!(fs::read(file).unwrap(), b"");
+}
+
+/// Fails where a report of the validator calls a program by the title that it has given itself.
+#[test]
+fn a_title_is_no_name_of_the_program() {
+    let program = compile("title", "titled", &[]);
+    let output = Command::new(program)
+        .env("LD_PRELOAD", library())
+        .env("OVERLOCK_LOCKDEP", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("titled(other+0x0)"), "{text}");
+    assert!(!text.contains("a b c"), "{text}");
 }

@@ -103,8 +103,15 @@ fn plain(
     within: usize,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    // SAFETY: the loader's name for an object that is loaded; or null, which is checked first.
-    let object = unsafe { name(info.dli_fname) }.unwrap_or(b"?");
+    let path = match is_main(info.dli_fbase.addr()) {
+        // The loader's name is the first argument, over which programs write their titles.
+        // SAFETY: it has no preconditions.
+        true => ptr::with_exposed_provenance(unsafe { libc::getauxval(libc::AT_EXECFN) } as usize),
+        false => info.dli_fname,
+    };
+    // SAFETY: a name that ends with a zero, the kernel's or the loader's for an object that is
+    // loaded; or null, which is checked first.
+    let object = unsafe { name(path) }.unwrap_or(b"?");
     let object = object.rsplit(|byte| *byte == b'/').next();
     text(object.unwrap_or(b"?"), f)?;
     let base = info.dli_fbase.addr();
