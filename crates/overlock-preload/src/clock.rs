@@ -64,9 +64,14 @@ unsafe extern "C" fn look(info: *mut dl_phdr_info, _: usize, data: *mut c_void) 
     // SAFETY: the C library passes a description of a loaded object.
     let info = unsafe { &*info };
     let (mut from, mut to) = (usize::MAX, 0);
-    let count = usize::from(info.dlpi_phnum);
-    // SAFETY: the object's headers, of which there are so many.
-    for header in unsafe { core::slice::from_raw_parts(info.dlpi_phdr, count) } {
+    let headers = match info.dlpi_phdr.is_null() {
+        true => &[],
+        // SAFETY: the object's headers, of which there are so many.
+        false => unsafe {
+            core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum))
+        },
+    };
+    for header in headers {
         if header.p_type == libc::PT_LOAD {
             let start = (info.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
             from = from.min(start);

@@ -36,16 +36,18 @@ fn read_with(read: Read, clock: libc::clockid_t) -> i64 {
 pub fn read(clock: libc::clockid_t) -> u64 {
     // Relaxed: the function was there before the program began.
     let libcs = LIBCS.load(Relaxed);
-    if libcs.is_null() {
-        return read_with(libc::clock_gettime, clock) as u64;
-    }
-    // SAFETY: stored by `read_by`, of this type.
-    let libcs = unsafe { std::mem::transmute::<*mut (), Read>(libcs) };
-    read_with(libcs, clock) as u64
+    let read: Read = match libcs.is_null() {
+        true => libc::clock_gettime,
+        // SAFETY: stored by `read_by`, of this type.
+        false => unsafe { std::mem::transmute::<*mut (), Read>(libcs) },
+    };
+    read_with(read, clock) as u64
 }
 
 /// Reads one of the two clocks by the function that the program sees, whatever that does to errno.
+// Not inlined: the stacks of waits are small.
 #[cold]
+#[inline(never)]
 pub fn programs(clock: libc::clockid_t) -> i64 {
     // SAFETY: it has no preconditions.
     let errno = unsafe { libc::__errno_location() };

@@ -18,12 +18,19 @@ pub(super) fn membarrier(what: MembarrierCommand) -> bool {
     !cfg!(miri) && command(what).is_ok()
 }
 
+/// When to look at a clock of the program's own again. Not inlined: the stacks of waits are small.
+#[cold]
+#[inline(never)]
+fn next_look(at: Deadline) -> u64 {
+    at.instant::<Linux>().as_nanos()
+}
+
 /// Returns the moment, and its clock.
 fn timespec(at: Deadline) -> (libc::timespec, libc::clockid_t) {
     let (nanos, clock) = match at {
         Deadline::Monotonic(at) => (at.as_nanos(), libc::CLOCK_MONOTONIC),
         Deadline::Wall(nanos) => (nanos, libc::CLOCK_REALTIME),
-        Deadline::Own { .. } => (at.instant::<Linux>().as_nanos(), libc::CLOCK_MONOTONIC),
+        Deadline::Own { .. } => (next_look(at), libc::CLOCK_MONOTONIC),
     };
     let time = libc::timespec {
         tv_sec: (nanos / 1_000_000_000) as libc::time_t,
