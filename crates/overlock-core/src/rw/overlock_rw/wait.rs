@@ -209,6 +209,19 @@ impl<P: FutexPlatform> OverlockRw<P> {
         self.pass_gate(Want::Write, until, Self::try_write_if_free)
     }
 
+    /// Tries and backs off a few times. A function of its own: the wait after it takes less stack.
+    #[inline(never)]
+    fn attempts(&self, until: Option<Deadline>, attempt: impl Fn(&Self) -> bool) -> bool {
+        if time_left::<P>(until) <= MIN_BACKOFF_LIMIT_NS {
+            return false;
+        }
+        BACKOFF_NS.iter().any(|&nanos| {
+            P::yield_slice(P::ticks());
+            P::pause(Pause::Delay(nanos));
+            attempt(self)
+        })
+    }
+
     /// Tries and backs off a few times, then waits at the gate.
     pub(super) fn pass_gate(
         &self,
@@ -216,14 +229,8 @@ impl<P: FutexPlatform> OverlockRw<P> {
         until: Option<Deadline>,
         attempt: impl Fn(&Self) -> bool,
     ) -> bool {
-        if time_left::<P>(until) > MIN_BACKOFF_LIMIT_NS {
-            for &nanos in &BACKOFF_NS {
-                P::yield_slice(P::ticks());
-                P::pause(Pause::Delay(nanos));
-                if attempt(self) {
-                    return true;
-                }
-            }
+        if self.attempts(until, attempt) {
+            return true;
         }
         match until {
             None => self.gate.lock(),
