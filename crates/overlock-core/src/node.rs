@@ -24,6 +24,7 @@
 //!   waiter, the lowest bit, while it sleeps.
 //! - `Node::kicked_at`: the waker: the time of its kick, if statistics are on.
 //! - `Node::cancel`: the waiter: the address of the token whose cancellation kicks it, or 0.
+//! - `Node::jumps`: the waiter: 1 while it waits for a condition.
 //! - `Node::info`, `Node::lock`: the waiter before it publishes the node; in sleeping locks
 //!   afterwards the holder of the wait lock; meaning by lock.
 
@@ -89,7 +90,7 @@ impl<P: Platform> NodeGuard<P> {
     /// The same for a list of sleepers, in which a node of any slot may stand.
     #[inline]
     pub fn for_list() -> Option<Self> {
-        Self::of(P::slot()?)
+        Self::of(P::slot()?).or_else(|| Self::of(P::another_slot()?))
     }
 
     #[inline]

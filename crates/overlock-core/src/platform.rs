@@ -276,6 +276,13 @@ pub trait Platform: Atomics {
     /// handler.
     fn slot() -> Option<usize>;
 
+    /// Gives the calling thread another slot, whose contexts are free, in place of its own: signal
+    /// handlers have jumped out of waits, whose nodes stay in lists for ever. `None` if there is
+    /// none, as by default.
+    fn another_slot() -> Option<usize> {
+        None
+    }
+
     /// How many slots, from the first, are in use: no thread has one beyond. A number above
     /// [`Tables::slots`] means all of them.
     ///
@@ -369,11 +376,10 @@ pub trait FutexPlatform: Platform {
         false
     }
 
-    /// Notes that the thread waits as the owner of this gate, an address that is not 0. If a signal
-    /// handler jumps out of the wait, the platform has the gate passed on. Returns the address
-    /// noted before. The default notes nothing.
-    fn begin_gate(gate: usize) -> usize {
-        gate
+    /// Notes that the thread waits as the owner of this gate, an address. If a signal handler jumps
+    /// out of the wait, the platform has the gate passed on. The default notes nothing.
+    fn begin_gate(gate: usize) {
+        let _ = gate;
     }
 
     /// Whether the thread still owns the gate of its present wait: its handler may have jumped, and
@@ -383,10 +389,8 @@ pub trait FutexPlatform: Platform {
         true
     }
 
-    /// Ends the wait as the owner of this gate, and notes the one before. Returns whether
-    /// the thread still owned it.
-    fn end_gate(gate: usize, before: usize) -> bool {
-        let _ = before;
+    /// Ends the wait as the owner of this gate. Returns whether the thread still owned it.
+    fn end_gate(gate: usize) -> bool {
         Self::owns_gate(gate)
     }
 

@@ -33,6 +33,8 @@ pub struct Node<A: Atomics> {
     pub info: A::U32,
     /// Kicks that went to the waiter through the node: one more each, never set back.
     pub kicks: A::U32,
+    /// 1 while the owner waits for a condition: a jump out of the wait ends it.
+    pub jumps: A::U32,
     /// The address of the lock that the waiter waits for.
     pub lock: A::Usize,
     /// The time of the latest kick, if statistics are on.
@@ -107,6 +109,7 @@ impl<A: Atomics> Node<A> {
             state: Atomic::ZERO,
             info: Atomic::ZERO,
             kicks: Atomic::ZERO,
+            jumps: Atomic::ZERO,
             lock: Atomic::ZERO,
             kicked_at: Atomic::ZERO,
             cancel: Atomic::ZERO,
@@ -136,6 +139,7 @@ impl<A: Atomics> Slot<A> {
         for node in &self.nodes {
             clear([&node.next, &node.wait, &node.state, &node.info].into_iter());
             clear([&node.lock, &node.cancel].into_iter());
+            clear([&node.jumps].into_iter());
         }
         self.entries.forget();
         clear([&self.busy].into_iter());

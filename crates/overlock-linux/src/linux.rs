@@ -143,6 +143,10 @@ impl Platform for Linux {
     fn slot() -> Option<usize> {
         slot::current()
     }
+
+    fn another_slot() -> Option<usize> {
+        slot::another()
+    }
 }
 
 impl FutexPlatform for Linux {
@@ -181,16 +185,16 @@ impl FutexPlatform for Linux {
         spin::is_realtime()
     }
 
-    fn begin_gate(gate: usize) -> usize {
-        jump::GATE.replace(gate)
+    fn begin_gate(gate: usize) {
+        jump::begin_gate(gate);
     }
 
     fn owns_gate(gate: usize) -> bool {
-        jump::GATE.get() == gate
+        jump::owns_gate(gate)
     }
 
-    fn end_gate(gate: usize, before: usize) -> bool {
-        jump::GATE.replace(before) == gate
+    fn end_gate(gate: usize) -> bool {
+        jump::end_gate(gate)
     }
 
     fn yield_cpu() {

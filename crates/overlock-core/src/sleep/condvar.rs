@@ -94,7 +94,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::cancel::CancelToken;
 use super::overlock::Overlock;
-use super::wait_list::{ASLEEP, Limit, WaitList, Waiter, kick, signal, stamp};
+use super::wait_list::{ASLEEP, Limit, WAITING, WaitList, Waiter, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::{NAME_BITS, NodeId};
 use crate::platform::{Atomic, Deadline, FutexPlatform, Platform};
@@ -117,6 +117,8 @@ const AWAKE: u32 = 2;
 const ADOPTED: u32 = 3;
 /// `Node::state`: woken, and awake.
 const WOKEN: u32 = 4;
+/// `Node::state`: not woken; a signal handler of its thread has jumped, perhaps out of the wait.
+const JUMPED: u32 = 5;
 
 /// `Node::info`: its limit was reached. More than any rank.
 const LEAVING: u32 = 1 << NAME_BITS;
@@ -195,6 +197,31 @@ fn successor<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
     NodeId::from_name(id.node::<P>().info.load(Relaxed) & (LEAVING - 1))
 }
 
+/// The calling thread is about to jump out of a signal handler, which has interrupted its wait with
+/// this node. Notifications skip it from now on, and the waiters behind it do without it. If the
+/// thread jumps less far, its wait ends without a notification.
+///
+/// Touches neither a condition variable nor its wait lock, which the thread may hold. The node
+/// stays in the list, so no later wait may use it.
+#[cold]
+pub fn jump_out<P: FutexPlatform>(id: NodeId) {
+    let node = id.node::<P>();
+    if node.jumps.load(Relaxed) == 0 {
+        return;
+    }
+    node.jumps.store(0, Relaxed);
+    if Condvar::<P>::end_waiting(id, LEAVING).is_ok() {
+        node.state.store(JUMPED, Relaxed);
+    } else if node.state.load(Acquire) != WAITING {
+        // Its chain is complete. Acquire, pairs with WS.
+        let chain = successor::<P>(id);
+        node.info.store(NOTIFIED, Relaxed);
+        if let Some(head) = chain {
+            wake_chain::<P>(head);
+        }
+    }
+}
+
 impl<P: Platform> Condvar<P> {
     /// Returns a new condition variable.
     pub const fn new() -> Self {
@@ -252,6 +279,11 @@ impl<P: FutexPlatform> Condvar<P> {
             // I2.
             signalled = waiter.sleep(&Limit::NONE);
         }
+        if signalled == Some(JUMPED) {
+            self.list.lock().unlink(waiter.id());
+            signalled = None;
+        }
+        waiter.node().jumps.store(0, Relaxed);
         let Some(signalled) = signalled else {
             drop(waiter);
             return (lock.lock(), false);
@@ -336,6 +368,7 @@ impl<P: FutexPlatform> Condvar<P> {
         waiter.prepare();
         node.lock.store(overlock, Relaxed);
         waiters.push_ranked(waiter.id(), rank);
+        node.jumps.store(1, Relaxed);
         let is_new = self.list.own.load(Relaxed) == 0;
         self.list.own.store(1, Relaxed);
         is_new

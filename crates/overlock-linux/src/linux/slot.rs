@@ -113,6 +113,17 @@ pub(super) fn mine() -> Option<usize> {
     (MINE.get() as usize).checked_sub(1)
 }
 
+/// Gives the calling thread another slot. The old one, whose nodes are in use, is never given back.
+#[cold]
+pub(super) fn another() -> Option<usize> {
+    let old = MINE.replace(0);
+    let new = take();
+    if new.is_none() {
+        MINE.set(old);
+    }
+    new
+}
+
 /// After fork() in the child: frees the slot of a thread that exists only in the parent.
 pub(super) fn give_anew(slot: usize) {
     // It may be free already: never taken, or its thread could not give it back.

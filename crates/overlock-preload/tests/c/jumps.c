@@ -107,6 +107,47 @@ static void round_of(int kind)
     printf("%c: the others went on\n", kind);
 }
 
+enum { CONDITIONS = 20 };
+
+static int is_told;
+static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
+
+static void *be_told(void *with)
+{
+    OK(pthread_mutex_lock(&mutex));
+    while (!is_told)
+        OK(pthread_cond_wait(&told, &mutex));
+    OK(pthread_mutex_unlock(&mutex));
+    return with;
+}
+
+/* A thread that has jumped out of many waits for conditions waits for others as before. */
+static void leave_conditions(void)
+{
+    static pthread_mutex_t mutexes[CONDITIONS];
+    static pthread_cond_t conds[CONDITIONS];
+    stays = 0;
+    for (volatile int i = 0; i < CONDITIONS; i++) {
+        OK(pthread_mutex_init(&mutexes[i], NULL));
+        OK(pthread_cond_init(&conds[i], NULL));
+        if (sigsetjmp(out, 1) == 0) {
+            OK(pthread_mutex_lock(&mutexes[i]));
+            ualarm(3000, 0);
+            pthread_cond_wait(&conds[i], &mutexes[i]);
+            CHECK(!"nobody has signalled");
+        }
+    }
+    pthread_t thread = start(be_told, NULL);
+    struct timespec at = in_ms(CLOCK_REALTIME, 200);
+    OK(pthread_mutex_lock(&mutex));
+    CHECK(pthread_cond_timedwait(&conds[0], &mutex, &at) == ETIMEDOUT);
+    is_told = 1;
+    OK(pthread_cond_signal(&told));
+    OK(pthread_mutex_unlock(&mutex));
+    join(thread);
+    puts("c: the thread waits again");
+}
+
 int main(void)
 {
     OK(sem_init(&sem, 0, 1));
@@ -116,5 +157,7 @@ int main(void)
     round_of('m');
     round_of('w');
     round_of('s');
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    leave_conditions();
     return 0;
 }

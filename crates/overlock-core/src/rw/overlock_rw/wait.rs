@@ -240,10 +240,9 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 }
             }
         }
-        let gate = ptr::from_ref(self).expose_provenance();
-        let before = P::begin_gate(gate);
+        P::begin_gate(ptr::from_ref(self).expose_provenance());
         let acquired = self.wait_at_word(want, until);
-        if P::end_gate(gate, before) {
+        if P::end_gate(ptr::from_ref(self).addr()) {
             // SAFETY: acquired a few lines above, and its token is ().
             unsafe { self.gate.unlock(()) };
         }
@@ -267,9 +266,8 @@ impl<P: FutexPlatform> OverlockRw<P> {
     /// Waits for the lock as the gate's owner, or with a rank. Returns false at its limit.
     fn wait_at_word(&self, mut want: Want, until: Option<Deadline>) -> bool {
         let barge_at = P::now().plus_nanos(BARGE_DELAY_NS);
-        let gate = ptr::from_ref(self).addr();
         loop {
-            if want == Want::Write && !P::owns_gate(gate) {
+            if want == Want::Write && !P::owns_gate(ptr::from_ref(self).addr()) {
                 want = Want::Ranked;
             }
             // Relaxed: the exchange acquires.
