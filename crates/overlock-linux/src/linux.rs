@@ -46,7 +46,7 @@ pub mod __private {
     pub use super::jump::jump_out;
     pub use super::load::variable;
     pub use super::mapped::{Growing, Zeroed};
-    pub use super::slot::FIRST;
+    pub use super::slot::{FIRST, RESERVED};
     pub use super::{clock, extras, rank, spin, syscall};
     pub use crate::system_call;
 }

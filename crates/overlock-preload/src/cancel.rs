@@ -36,7 +36,7 @@ use overlock_core::Platform;
 use overlock_core::links::backoff_sleep;
 use overlock_core::node::MOST_SLOTS;
 use overlock_core::sleep::cancel::CancelToken;
-use overlock_linux::__private::{FIRST, Growing, Zeroed};
+use overlock_linux::__private::{FIRST, Growing, RESERVED, Zeroed, variable};
 
 use crate::{fork, futex, real};
 
@@ -73,6 +73,23 @@ static ENTRIES: Growing<Entry, FIRST, CHUNK, { MOST_SLOTS / CHUNK }> = Growing::
         }
     }; FIRST],
 );
+
+/// Maps memory for the entries of a process that is about to make no system calls for that.
+pub(crate) fn reserve() {
+    ENTRIES.reserve(RESERVED);
+}
+
+/// Runs before the locks restrict themselves at load.
+#[used]
+#[unsafe(link_section = ".init_array.00102")]
+static BEFORE_LOAD: extern "C" fn() = {
+    extern "C" fn before_load() {
+        if variable(c"OVERLOCK_FUTEX_ALONE").is_some() {
+            reserve();
+        }
+    }
+    before_load
+};
 
 /// The calling thread's entry. `None` where it has no slot, or no memory for it.
 fn mine() -> Option<&'static Entry> {

@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use overlock::Linux;
 use overlock_linux::__private::system_call;
 
-use crate::{real, stat, summary, waits};
+use crate::{cancel, real, stat, summary, waits};
 
 /// The next definitions of these names; null until the library is loaded.
 static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -32,6 +32,7 @@ pub(crate) fn start() {
 fn restricts() {
     stat::use_no_files();
     summary::is_filtered();
+    cancel::reserve();
     Linux::use_futex_alone();
 }
 

@@ -106,6 +106,13 @@ impl<T: Zeroed, const FIRST: usize, const CHUNK: usize, const CHUNKS: usize>
         }
     }
 
+    /// Maps this many elements, as far as there is memory.
+    pub fn reserve(&self, elements: usize) {
+        for chunk in self.chunks.iter().take(elements.div_ceil(CHUNK)) {
+            chunk.get();
+        }
+    }
+
     /// The table in parts, each with the index of its first element; it ends where there is no
     /// memory.
     pub fn parts(&self) -> impl Iterator<Item = (usize, &[T])> {

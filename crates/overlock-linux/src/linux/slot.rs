@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock_core::Platform;
 use overlock_core::node::{Bitmap, MOST_SLOTS};
+use overlock_core::tables::CHUNK;
 
 use super::exit_key::ExitKey;
 use super::mapped::{self, Growing};
@@ -129,6 +130,23 @@ pub(super) fn give_anew(slot: usize) {
     // It may be free already: never taken, or its thread could not give it back.
     if let Some(word) = word(slot) {
         word.fetch_and(!(1 << (slot % BITS)), Relaxed);
+    }
+}
+
+/// The slots for which memory is mapped before a process gives up `mmap`.
+pub const RESERVED: usize = 1 << 14;
+
+/// Maps memory for the threads of a process that is about to make no such system call any more. A
+/// page of it takes no memory until a thread needs it. Where there is none, further threads do
+/// without a slot.
+pub(super) fn reserve() {
+    if cfg!(miri) {
+        return; // as in `claim`
+    }
+    TAKEN.reserve(RESERVED / BITS);
+    for slot in (0..RESERVED).step_by(CHUNK) {
+        // SAFETY: as in `take`.
+        mapped::map(unsafe { CHUNKS.place(slot) });
     }
 }
 
