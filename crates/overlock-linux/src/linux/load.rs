@@ -71,8 +71,9 @@ impl Linux {
     /// Restricts the locks of this process to the system call `futex`: no more `membarrier`,
     /// `sched_yield`, `futex_waitv` or `sched_getscheduler`, which are extras. Call it before the
     /// process installs a seccomp filter that refuses them or kills for them. No wake-up is missed
-    /// by it. It reserves 6 MB of address space, so that 16,384 threads can wait without `mmap`. Later calls do nothing. A program that starts under such a filter sets the
-    /// environment variable `OVERLOCK_FUTEX_ALONE=1`.
+    /// by it. It reserves 6 MB of address space, so that 16,384 threads can wait without `mmap`.
+    /// Later calls do nothing. A program that starts under such a filter sets the environment
+    /// variable `OVERLOCK_FUTEX_ALONE=1`.
     ///
     /// Without this call, the locks notice a filter's refusal and do without from then on.
     /// Afterwards reading a `PerCpuRwLock` costs a fence.

@@ -137,8 +137,8 @@ pub(super) fn give_anew(slot: usize) {
 pub const RESERVED: usize = 1 << 14;
 
 /// Maps memory for the threads of a process that is about to make no such system call any more. A
-/// page of it takes no memory until a thread needs it. Where there is none, further threads do
-/// without a slot.
+/// page of it takes no memory until a thread needs it. Further threads
+/// have no slot.
 pub(super) fn reserve() {
     if cfg!(miri) {
         return; // as in `claim`
