@@ -6,7 +6,7 @@
 //! forget its waiters. (An object that the forking thread owns stays owned: POSIX has a handler of
 //! `pthread_atfork` unlock it in the child.)
 //!
-//! `_Fork` and a bare system call run no handlers. So the kernel clears a [mark](Mark) in every
+//! `_Fork` and a bare system call run no handlers. So the kernel clears a mark in every
 //! child with memory of its own, and the child begins its generation as soon as it uses an object
 //! in another way than the fast path. On that, nothing of a thread that does not exist can be in
 //! its way.

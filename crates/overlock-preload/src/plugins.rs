@@ -7,7 +7,7 @@
 //! - By `RTLD_DEEPBIND`, its own definitions and those of its libraries come before the program's.
 //!   The flag is taken out, unless the plugin defines a name that the program has, too: without the
 //!   flag the plugin would get the program's function in place of its own. Then the flag stays, and
-//!   the plugin's [slots](slots) are bound to our functions.
+//!   the plugin's slots are bound to our functions.
 //! - By `dlmopen`, it has a C library of its own. Its slots are bound to our functions.
 //! - By a handle, or by `RTLD_NEXT` in a library that is loaded later. The answer is our function,
 //!   except for a library behind us in the program's order that wraps the function.

@@ -7,7 +7,7 @@
 //! | offset | field | who writes it |
 //! |---|---|
 //! | 0 | `lock`: `overlock_rw`, 8 bytes of 20 | the lock |
-//! | 16 | the [validator's mark](crate::order::Object); 0 for none | its first user |
+//! | 16 | the validator's mark; 0 for none | its first user |
 //! | 20 | `generation`: see [`crate::fork`] | its first user in a generation |
 //! | 24 | `observed`: the number of the flight (`stat::flight`) of the writer's acquisition; 0 for none | the writer |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
