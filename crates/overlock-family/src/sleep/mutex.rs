@@ -12,7 +12,7 @@
 //!
 //! # Layout
 //!
-//! Fields that never overlap, 12 bytes; only `owner` is on a fast path.
+//! Fields that never overlap, 16 bytes; only `owner` is on a fast path.
 //!
 //! ```text
 //!          31               16 15         3      2         1         0
@@ -162,7 +162,7 @@ use overlock_core::sleep::cancel::CancelToken;
 use overlock_core::sleep::wait_list::{Limit, WaitList};
 use word::{FLAGS, WAITERS};
 
-/// The mutex: see the [module's page](self). 12 bytes.
+/// The mutex: see the [module's page](self). 16 bytes.
 #[derive(Debug)]
 pub struct KernelMutex<P: Platform, Y: Policy = Outside> {
     owner: P::U32,

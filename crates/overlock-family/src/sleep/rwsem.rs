@@ -142,7 +142,7 @@
 //!
 //! # Where this deviates from the published form
 //!
-//! - 32 bits of count instead of 64, 16 bytes in all.
+//! - 32 bits of count instead of 64, 20 bytes in all.
 //! - `count` alone says whether a writer or readers own the lock, not the owner word. In the kernel
 //!   the two change while preemption is off; here a thread may lose its CPU in between. And readers
 //!   save a store.
@@ -204,7 +204,7 @@ const HELD: u32 = WRITER | READERS;
 /// In `owner`: spinning on readers was in vain.
 const DISABLED: u32 = 1;
 
-/// The reader-writer semaphore: see the [module's page](self). 16 bytes.
+/// The reader-writer semaphore: see the [module's page](self). 20 bytes.
 #[derive(Debug)]
 pub struct RwSem<P: Platform, Y: Policy = Timed> {
     count: P::U32,

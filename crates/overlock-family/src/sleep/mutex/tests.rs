@@ -65,8 +65,8 @@ fn ends_with<Y: Policy>(thread: usize, lock: Lock<Y>) {
 }
 
 #[test]
-fn twelve_bytes_and_one_word_on_the_fast_path() {
-    assert_eq!(size_of::<KernelMutex<Toy>>(), 12);
+fn sixteen_bytes_and_one_word_on_the_fast_path() {
+    assert_eq!(size_of::<KernelMutex<Toy>>(), 16);
     let lock = leak::<Outside>();
     lock.lock();
     assert!(is_owner(0, lock) && lock.is_locked() && !lock.is_contended());
