@@ -246,7 +246,12 @@ fn one_of_many(args: &Args, program: &Path, locks: Locks, preload: &OsStr) -> Co
         }
     }
     let (mutex, rwlock) = match locks {
-        Locks::Theirs => return command,
+        Locks::Theirs => {
+            if let Some(others) = library::preloaded_others() {
+                command.env("LD_PRELOAD", others);
+            }
+            return command;
+        }
         Locks::TheirsCounted => (Lock::Glibc, Lock::Glibc),
         Locks::Ours => (args.mutex, args.rwlock),
     };

@@ -272,7 +272,7 @@ pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
     let address = core::ptr::from_ref(cond).addr();
     stat::usage::signals(address);
     if cond.cond().notify_all() > 0 {
-        stat::usage::has_signalled(address);
+        stat::usage::has_broadcast(address);
     }
     0
 }

@@ -106,12 +106,17 @@ pub fn register() {
     unsafe { libc::pthread_atfork(None, None, Some(child)) };
     let (mark, size) = (&raw const MARK, size_of::<Mark>());
     MARK.0.store(BEGUN, Relaxed);
-    let ask = || {
+    let advise = |advice: i32| {
         // SAFETY: a page of this library's own; the call changes what a child finds there.
-        unsafe { system_call!(libc::SYS_madvise, mark, size, libc::MADV_WIPEONFORK) }
+        unsafe { system_call!(libc::SYS_madvise, mark, size, advice) }
     };
+    // Emulators may ignore all advice, and then there is none that they refuse.
+    const NO_ADVICE: i32 = -1;
+    let ask = || advise(NO_ADVICE) != 0 && advise(libc::MADV_WIPEONFORK) == 0;
+    // SAFETY: it has no preconditions.
+    let is_page = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize == PAGE;
     // Before Linux 4.14, and where a page has another size, there are only the handlers.
-    let clears = extras::ask(ask) == Some(0);
+    let clears = is_page && extras::ask(ask) == Some(true);
     CLEARS.store(clears, Relaxed);
 }
 

@@ -101,7 +101,7 @@ fn a_report_says_when_it_may_be_harmless() {
     let program = program("harmless.c", "said");
     let alone = said(&program, "alone");
     assert_eq!(titles(&alone), [ORDER], "{alone}");
-    assert!(alone.contains("All of these dependencies are by one thread"));
+    assert!(alone.contains("All of these dependencies were first seen on one thread"));
     assert!(alone.contains("     by thread "), "{alone}");
     let two = said(&program, "two_of_a_class");
     assert_eq!(titles(&two), [ORDER], "{two}");

@@ -2,10 +2,11 @@
 
 use std::env;
 use std::error::Error;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,15 @@ pub const VARIABLE: &str = "OVERLOCK_LIBRARY";
 
 /// The name of its file.
 pub const NAME: &str = "liboverlock_preload.so";
+
+/// The preloaded libraries that the environment names, but for ours. `None` if it names none.
+pub fn preloaded_others() -> Option<OsString> {
+    let preloaded = env::var_os("LD_PRELOAD")?;
+    let others = (preloaded.as_bytes())
+        .split(|&byte| byte == b' ' || byte == b':')
+        .filter(|path| Path::new(OsStr::from_bytes(path)).file_name() != Some(OsStr::new(NAME)));
+    Some(OsString::from_vec(others.collect::<Vec<_>>().join(&b':')))
+}
 
 /// The places beside this program's own: a build directory, and where an installation puts it.
 const PLACES: [&str; 3] = [".", "../lib/overlock", "../lib"];

@@ -566,7 +566,8 @@ unsafe impl<P: FutexPlatform> RawFairLock for Overlock<P> {
 // SAFETY: the word names no nodes.
 unsafe impl<P: FutexPlatform> RawFork for Overlock<P> {
     unsafe fn forget_waiters(&self) {
-        self.word.store(self.word.load(Relaxed) & LOCKED, Relaxed);
+        // One access: another thread of the child may take the free lock meanwhile.
+        self.word.fetch_and(LOCKED, Relaxed);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 use std::ptr;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::compiler_fence;
 
 use overlock_core::node::{CONTEXTS, NodeId};
 use overlock_core::rw::OverlockRw;
@@ -23,8 +25,15 @@ thread_local! {
 #[inline(never)]
 pub(super) fn begin_gate(gate: usize) {
     let depth = DEPTH.get();
-    GATES.with(|gates| gates.get(depth).map(|place| place.set(gate)));
-    DEPTH.set(depth + 1);
+    // The place is taken before it names the gate: a handler between the two uses the next.
+    GATES.with(|gates| {
+        let place = gates.get(depth);
+        place.inspect(|place| place.set(0));
+        compiler_fence(SeqCst);
+        DEPTH.set(depth + 1);
+        compiler_fence(SeqCst);
+        place.inspect(|place| place.set(gate));
+    });
 }
 
 #[inline(never)]
@@ -57,6 +66,7 @@ pub fn jump_out() {
         gates
             .iter()
             .take(depth)
+            .filter(|gate| gate.get() != 0)
             .for_each(|gate| abandon(gate.get()))
     });
 }

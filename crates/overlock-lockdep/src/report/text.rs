@@ -36,7 +36,7 @@ pub(super) fn write(
             if path.edges().iter().all(|edge| edge.thread == me.id()) {
                 writeln!(
                     out,
-                    "\nAll of these dependencies are by one thread, {task}:"
+                    "\nAll of these dependencies were first seen on one thread, {task}:"
                 )?;
                 writeln!(out, "harmless, unless another thread takes the locks too.")?;
             }

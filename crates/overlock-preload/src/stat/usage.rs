@@ -82,6 +82,14 @@ pub(crate) fn has_signalled(condition: usize) {
     }
 }
 
+/// The calling thread has woken all that waited for a condition, as who waits for an event expects.
+#[inline]
+pub(crate) fn has_broadcast(condition: usize) {
+    if config::get().stat {
+        count_signal(condition, false);
+    }
+}
+
 /// The calling thread has signalled a semaphore, for which others waited.
 #[inline]
 pub(crate) fn has_posted(semaphore: usize) {

@@ -122,6 +122,42 @@ fn each_notification_wakes_the_waiter_that_came_first() {
     assert!(!scene.condvar.is_in_use());
 }
 
+/// Fails where a notification goes to a waiter that a jump may have left, or where that waits on if
+/// it has not left.
+#[test]
+fn nobody_notifies_a_waiter_that_has_jumped() {
+    let scene = stage();
+    let [one, two] = [1, 2].map(|number| scene.sleeper(number));
+    for _ in 0..2 {
+        jump_out::<Toy>(NodeId::new(1, 0));
+    }
+    assert!(scene.condvar.notify_one());
+    two.end();
+    assert_eq!(scene.back(), [(2, true)]);
+    one.startle();
+    one.end();
+    assert_eq!(scene.back(), [(1, false)]);
+}
+
+/// Fails where those behind a woken waiter depend on it after its jump.
+#[test]
+fn a_woken_waiter_that_jumps_wakes_its_successors() {
+    let scene = stage();
+    let sleepers = [1, 2, 3].map(|number| scene.sleeper(number));
+    scene.lock.lock();
+    assert_eq!(scene.condvar.notify_all(), 3);
+    assert!(woken(1) && woken(2) && !woken(3));
+    jump_out::<Toy>(NodeId::new(1, 0));
+    assert!(woken(3));
+    scene.unlock();
+    for sleeper in sleepers {
+        sleeper.end();
+    }
+    let mut back = scene.back();
+    back.sort_unstable();
+    assert_eq!(back, [1, 2, 3].map(|number| (number, true)));
+}
+
 /// The lock does not adopt. Fails where more than two are woken at a time, and ("lost wake-up")
 /// where a waiter that is back does not wake its successor.
 #[test]
