@@ -4,29 +4,43 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
+use crate::profile;
 use crate::stat::{self, Document, Files, Mapping, Process};
 use crate::terminal::{print, width};
 
-/// Read what a program has counted: one that runs, or was started without `overlock run`
+/// Read what a program has counted, or make files of a profile
+///
+/// The program may run still, or have been started without `overlock run`.
 ///
 /// A program with liboverlock_preload.so in LD_PRELOAD and OVERLOCK_STAT=1 leaves a table in
 /// OVERLOCK_STAT_DIR, /dev/shm or TMPDIR: overlock-stat.PID. A daemon that `overlock run --stat`
 /// has started goes on counting when that has ended; `overlock run` says where.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  overlock report 1234\n  overlock report /dev/shm/overlock-stat.1234\n  overlock report --report r.json /dev/shm/overlock-run.h8Xk2a"
+    after_help = "Examples:\n  overlock report 1234\n  overlock report /dev/shm/overlock-stat.1234\n  overlock report --report r.json /dev/shm/overlock-run.h8Xk2a\n  overlock report profile.json --flame waits.svg"
 )]
 pub struct Args {
-    /// Tables, directories of tables, or ids of processes that run
-    #[arg(required = true, value_name = "TABLE|DIR|PID")]
+    /// Tables, directories of tables, ids of processes that run; or one profile
+    #[arg(required = true, value_name = "TABLE|DIR|PID|PROFILE")]
     tables: Vec<PathBuf>,
 
     #[command(flatten)]
     files: stat::Args,
+
+    #[command(flatten)]
+    profile: profile::files::Args,
 }
 
 /// Prints the report.
 pub fn run(args: &Args) -> Result<(), Exit> {
+    if args.tables.iter().any(|path| profile::is_profile(path)) {
+        return of_profile(args);
+    }
+    if let Some(option) = args.profile.first() {
+        return Err(Exit::usage(format!(
+            "{option} is made of a profile, and not of a table"
+        )));
+    }
     let files = Files::open(&args.files)?;
     let mut processes = Vec::new();
     for path in &args.tables {
@@ -37,6 +51,27 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&Document::of(processes))
+}
+
+/// Prints the report of a profile that was kept.
+fn of_profile(args: &Args) -> Result<(), Exit> {
+    let [path] = &args.tables[..] else {
+        return Err(Exit::usage(
+            "a profile is reported alone; `overlock merge` makes one of several",
+        ));
+    };
+    if args.files.report.is_some() || args.files.svg.is_some() || args.files.objects {
+        return Err(Exit::usage(
+            "--report, --svg and --objects are made of a table, and not of a profile",
+        ));
+    }
+    let files = profile::files::Files::open(&args.profile)?;
+    let profile = profile::read(path)?;
+    if !files.use_stdout() {
+        let text = profile::describe(&profile, args.profile.shown(), width());
+        print(io::stdout().lock(), text.as_bytes())?;
+    }
+    files.write(&profile)
 }
 
 /// Reads the tables of one argument.

@@ -15,6 +15,7 @@ mod text;
 mod wrappers;
 
 pub use document::Document;
+pub use layout::{Column, WIDTH, fitting};
 pub use living::{Living, living, open};
 pub use mapping::Mapping;
 pub use process::{Process, processes, without_table};

@@ -35,7 +35,7 @@ pub struct Run {
     /// The beginning by the monotonic clock.
     pub began_ns: u64,
     pub seconds: f64,
-    /// What has watched: `drop-in`, `bpf`, or `program` for one that counts itself.
+    /// The watcher: `drop-in`, `bpf`, or `program` for one that counts itself.
     pub source: String,
     /// Whose locks they were: `overlock` or `glibc`.
     pub locks: String,
@@ -93,7 +93,7 @@ pub struct Thread {
     pub held_ns: Option<u64>,
 }
 
-/// What a frame belongs to.
+/// The kind of code that a frame belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FrameKind {
@@ -155,7 +155,7 @@ pub struct Lock {
     pub hold_max_ns: Option<u64>,
 }
 
-/// What a wait's time went into. Together they are the wait.
+/// The causes that the time of a wait went into. Together they are the wait.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// The holder ran.
@@ -216,7 +216,7 @@ pub struct Wait {
     pub behind: Option<u32>,
 }
 
-/// What is not in the document.
+/// Counts of all that is not in the document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lost {
     /// Waits that are in no sum.

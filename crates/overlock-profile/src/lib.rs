@@ -2,12 +2,27 @@
 //!
 //! A [`Profile`] is the document that `overlock profile` makes, whatever has watched the program.
 //! All reports are made of it, so a document that was kept can be drawn, compared and merged later.
+//!
+//! | module | the file |
+//! |---|---|
+//! | [`json`] | the document itself; [`Profile::read`] reads it |
+//! | [`flame`] | a flame graph as SVG |
+//! | [`folded`] | folded stacks |
+//! | [`pprof`] | for `go tool pprof`, speedscope, Pyroscope, Parca |
 
 mod distribution;
 mod document;
+pub mod flame;
+pub mod folded;
+pub mod json;
+pub mod pprof;
+mod read;
+mod view;
 
 pub use distribution::Distribution;
 pub use document::{
     Blocked, Confidence, Frame, FrameKind, Known, Lock, Lost, Parts, Process, Profile, Run, Stack,
     Sum, Thread, VERSION, Wait,
 };
+pub use read::Unreadable;
+pub use view::{By, Shown};

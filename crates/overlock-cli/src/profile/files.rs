@@ -1,0 +1,131 @@
+//! The files that are made of a profile.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use overlock_profile::{By, Profile, Shown, flame, folded, json, pprof};
+
+use crate::exit::Exit;
+use crate::files;
+use crate::stat::say;
+
+/// The files for a profile.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
+pub struct Args {
+    /// Keep the profile as JSON, for `report`, `diff`, `merge`; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw a flame graph of the time in waits, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub flame: Option<PathBuf>,
+
+    /// Write folded stacks, each with its nanoseconds in waits
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<PathBuf>,
+
+    /// Write for `go tool pprof`, speedscope, Pyroscope, Parca: contentions and delay
+    #[arg(long, value_name = "FILE")]
+    pub pprof: Option<PathBuf>,
+
+    /// Whose stacks --flame, --folded and --pprof have
+    #[arg(long, value_enum, value_name = "WHO", default_value_t)]
+    pub by: Who,
+
+    /// Show also frames that only pass calls on to a lock
+    #[arg(long)]
+    pub all_frames: bool,
+
+    /// Show also waits for events, which are no contention
+    #[arg(long)]
+    pub events: bool,
+}
+
+/// Whose stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Who {
+    /// Those of the threads that waited
+    #[default]
+    Waiter,
+    /// Those of the threads that held the locks meanwhile
+    Holder,
+}
+
+impl Args {
+    /// The choice of waits and frames.
+    pub fn shown(&self) -> Shown {
+        Shown {
+            by: match self.by {
+                Who::Waiter => By::Waiter,
+                Who::Holder => By::Holder,
+            },
+            wrappers: self.all_frames,
+            events: self.events,
+        }
+    }
+
+    fn given(&self) -> [(&'static str, &Option<PathBuf>); 4] {
+        [
+            ("--json", &self.json),
+            ("--flame", &self.flame),
+            ("--folded", &self.folded),
+            ("--pprof", &self.pprof),
+        ]
+    }
+
+    /// The first option that is given, for a message.
+    pub fn first(&self) -> Option<&'static str> {
+        let given = self.given().into_iter();
+        let mut named = given.filter_map(|(option, path)| path.is_some().then_some(option));
+        named.next()
+    }
+}
+
+/// The files, open since the start.
+#[derive(Debug)]
+pub struct Files {
+    files: files::Files<4>,
+    shown: Shown,
+    /// Their names, for a message.
+    names: Vec<String>,
+}
+
+impl Files {
+    /// Checks that they can be written.
+    pub fn open(args: &Args) -> Result<Self, Exit> {
+        let paths = args
+            .given()
+            .into_iter()
+            .filter_map(|(_, path)| path.as_ref());
+        let names = paths.filter(|path| *path != Path::new("-"));
+        Ok(Self {
+            names: names.map(|path| files::name(path)).collect(),
+            files: files::Files::open(args.given())?,
+            shown: args.shown(),
+        })
+    }
+
+    /// Whether one of them is the standard output, which then belongs to it alone.
+    pub fn use_stdout(&self) -> bool {
+        self.files.use_stdout()
+    }
+
+    /// Writes them, and says so on the standard error.
+    pub fn write(self, profile: &Profile) -> Result<(), Exit> {
+        type Writer = fn(&mut dyn Write, &Profile, Shown) -> io::Result<()>;
+        let shown = self.shown;
+        let of = |write: Writer| move |out: &mut dyn Write| write(out, profile, shown);
+        self.files.write([
+            &|out| json::write(out, profile),
+            &of(flame::write),
+            &of(folded::write),
+            &of(pprof::write),
+        ])?;
+        if !self.names.is_empty() {
+            say(&format!("overlock: wrote {}\n", self.names.join(", ")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! `overlock report` of a profile: the files that are made of it.
+
+mod common;
+#[path = "../../overlock-profile/tests/common/mod.rs"]
+mod synthetic;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{overlock, refused, text};
+use overlock_profile::{Profile, json};
+use serde_json::Value;
+use synthetic::{SMALL, profile};
+use tempfile::TempDir;
+
+fn keep(dir: &TempDir, name: &str, profile: &Profile) -> PathBuf {
+    let path = dir.path().join(name);
+    json::write(&mut fs::File::create(&path).unwrap(), profile).unwrap();
+    path
+}
+
+#[test]
+fn a_kept_profile_fits_the_schema_and_is_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = keep(&dir, "p.json", &profile(SMALL, 1.0));
+    let again = dir.path().join("again.json");
+    let mut command = overlock();
+    command.arg("report").arg(&kept).arg("--json").arg(&again);
+    let files = ["flame", "folded", "pprof"];
+    for file in files {
+        command.arg(format!("--{file}")).arg(dir.path().join(file));
+    }
+    let table = text(&mut command);
+    assert!(
+        table.starts_with("server: 347 ms in 278 waits for locks"),
+        "{table}"
+    );
+    assert!(
+        table.contains("\n+ 1,234 waits below the threshold\n"),
+        "{table}"
+    );
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    assert_eq!(fs::read(&kept).unwrap(), fs::read(&again).unwrap());
+    for file in files {
+        assert!(
+            fs::metadata(dir.path().join(file)).unwrap().len() > 1000,
+            "{file}"
+        );
+    }
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/profile.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&fs::read_to_string(kept).unwrap()).unwrap();
+    jsonschema::validate(&schema, &document).unwrap();
+    let mut wrong = document;
+    wrong["sums"][0]["surprise"] = Value::from(1);
+    assert!(jsonschema::validate(&schema, &wrong).is_err());
+}
+
+#[test]
+fn stacks_may_be_the_holders_and_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = keep(&dir, "p.json", &profile(SMALL, 1.0));
+    let folded = |options: &[&str]| {
+        let mut command = overlock();
+        command.arg("report").arg(&kept).args(["--folded", "-"]);
+        text(command.args(options))
+    };
+    assert!(!folded(&[]).contains("(holder unknown)"));
+    assert!(folded(&["--by", "holder"]).contains(";(holder unknown);"));
+    assert!(folded(&["--all-frames"]).contains("pool::get<7>;uv_mutex_lock;"));
+    assert!(folded(&["--events"]).contains(" (cond) "));
+}
+
+#[test]
+fn profiles_and_tables_do_not_mix() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = keep(&dir, "p.json", &profile(SMALL, 1.0));
+    let run = |args: &[&str]| overlock().arg("report").arg(&kept).args(args).assert();
+    refused(run(&["--svg", "x.svg"]), &["--svg", "of a table"]);
+    refused(run(&["1"]), &["overlock merge"]);
+    let table = overlock()
+        .args(["report", "1", "--flame", "x.svg"])
+        .assert();
+    refused(table, &["--flame", "of a profile"]);
+    fs::write(&kept, "{\"version\": 1}").unwrap();
+    refused(
+        run(&[]),
+        &["cannot read", "p.json: no profile: missing field"],
+    );
+}
