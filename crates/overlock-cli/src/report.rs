@@ -21,8 +21,15 @@ use crate::terminal::{print, width};
 )]
 pub struct Args {
     /// Tables, directories of tables, ids of processes that run; or one profile
-    #[arg(required = true, value_name = "TABLE|DIR|PID|PROFILE")]
+    #[arg(
+        required_unless_present = "list_wrappers",
+        value_name = "TABLE|DIR|PID|PROFILE"
+    )]
     tables: Vec<PathBuf>,
+
+    /// Print the rules by which functions are wrappers of locks, which name no row
+    #[arg(long, exclusive = true)]
+    list_wrappers: bool,
 
     #[command(flatten)]
     files: stat::Args,
@@ -33,6 +40,9 @@ pub struct Args {
 
 /// Prints the report.
 pub fn run(args: &Args) -> Result<(), Exit> {
+    if args.list_wrappers {
+        return print(io::stdout().lock(), stat::built_in().as_bytes());
+    }
     if args.tables.iter().any(|path| profile::is_profile(path)) {
         return of_profile(args);
     }

@@ -73,7 +73,7 @@ pub struct Args {
     /// spread, and what is noise is called so. Waits are those of one more run of each sort. The
     /// program reads nothing, and its standard output goes nowhere. --report writes all runs as
     /// JSON.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["stat", "svg", "lockdep", "spin_only"])]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["stat", "svg", "wrappers", "lockdep", "spin_only"])]
     compare: Option<u32>,
 
     /// Check the order in which locks are acquired
@@ -210,7 +210,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     if args.lockdep_sleep {
         command.env("OVERLOCK_LOCKDEP_SLEEP", "1");
     }
-    let stat = args.stat || args.files.report.is_some() || args.files.svg.is_some();
+    let files = &args.files;
+    let has_files = files.report.is_some() || files.svg.is_some() || !files.wrappers.is_empty();
+    let stat = args.stat || has_files;
     let status = match (stat, args.lockdep) {
         (true, _) => counted::run(args, &program, command),
         (false, true) => launch::run(&program, command, &mut ()),

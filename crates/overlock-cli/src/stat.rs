@@ -1,11 +1,14 @@
 //! Contention that a program under `overlock run --stat` has counted: reading its tables, and
 //! saying what is in them.
 
+mod binary;
 mod debug;
 mod document;
+mod jitdump;
 mod layout;
 mod living;
 mod mapping;
+mod perf_map;
 mod process;
 mod rows;
 mod sums;
@@ -22,6 +25,7 @@ pub use process::{Process, processes, without_table};
 pub use rows::{Event, Row};
 pub use symbols::Symbols;
 pub use text::{describe, short};
+pub use wrappers::built_in;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -44,6 +48,11 @@ pub struct Args {
     /// Draw the time spent in waits, by lock and call site
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+
+    /// Rules by which more functions are wrappers of locks, which name no row: `overlock report
+    /// --list-wrappers` prints those that are built in, and how they are written
+    #[arg(long, value_name = "FILE")]
+    pub wrappers: Vec<PathBuf>,
 }
 
 /// The files, open since the start.
@@ -53,6 +62,7 @@ pub struct Files(files::Files<2>);
 impl Files {
     /// Checks that they can be written.
     pub fn open(args: &Args) -> Result<Self, Exit> {
+        wrappers::extend(&args.wrappers)?;
         let given = [("--report", &args.report), ("--svg", &args.svg)];
         files::Files::open(given).map(Self)
     }
@@ -92,6 +102,8 @@ pub mod tests {
             inlined_into: Vec::new(),
             module: None,
             offset: None,
+            is_script: false,
+            is_wrapper: false,
         }
     }
 

@@ -14,6 +14,7 @@ mod distribution;
 mod document;
 pub mod flame;
 pub mod folded;
+mod interner;
 pub mod json;
 pub mod pprof;
 mod read;
@@ -24,5 +25,6 @@ pub use document::{
     Blocked, Confidence, Frame, FrameKind, Known, Lock, Lost, Parts, Process, Profile, Run, Stack,
     Sum, Thread, VERSION, Wait,
 };
+pub use interner::Interner;
 pub use read::Unreadable;
 pub use view::{By, Shown};

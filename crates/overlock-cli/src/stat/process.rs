@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime};
 
 use overlock_shared::{FAILED, Header, PREFIX};
 use serde::Serialize;
@@ -47,8 +48,9 @@ pub struct Process {
 impl Process {
     /// Reads the table as it is now. The symbols stay with the caller, who may call again.
     pub fn read(table: &Mapping, symbols: &mut Symbols) -> Self {
-        rows::meet(table, symbols);
         let header = &table.header;
+        symbols.set_process(header.pid.load(Relaxed), since_s(header));
+        rows::meet(table, symbols);
         let lost = |count: &AtomicU64| count.load(Relaxed);
         let mut program = [0; overlock_shared::Path::MAX];
         let program = String::from_utf8_lossy(header.program.get(&mut program));
@@ -89,12 +91,26 @@ impl Process {
     }
 }
 
+/// When the process began to count, in seconds since 1970.
+fn since_s(header: &Header) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let ago = now_ns().saturating_sub(header.began_ns.load(Relaxed));
+    let began = now
+        .unwrap_or_default()
+        .checked_sub(Duration::from_nanos(ago));
+    began.unwrap_or_default().as_secs()
+}
+
+/// The monotonic clock.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// How long the threads have lived: until now, or until the process ended.
 fn thread_ns(header: &Header) -> Option<u64> {
     let ended = header.ended_ns.load(Relaxed);
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-    let until = if ended == 0 { now } else { ended };
+    let until = if ended == 0 { now_ns() } else { ended };
     // Sums modulo 2^64, of which the difference is small.
     let alive = u64::from(header.alive.load(Relaxed)).wrapping_mul(until);
     let ends = header.thread_ends.load(Relaxed).wrapping_add(alive);
@@ -109,12 +125,14 @@ fn thread_ns(header: &Header) -> Option<u64> {
 /// took no lock, and if there are no others.
 pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
+    // Processes of one program have the same files.
+    let symbols = Symbols::new();
     for path in all(dir, PREFIX)? {
         // A table under construction has no rows yet.
         let Ok(table) = Mapping::open(&path) else {
             continue;
         };
-        found.push(Process::read(&table, &mut Symbols::new()));
+        found.push(Process::read(&table, &mut symbols.beside()));
     }
     if !found.iter().all(Process::is_empty) {
         let says = |process: &Process| process.pid == first && !process.is_empty();

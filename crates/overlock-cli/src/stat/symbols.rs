@@ -1,16 +1,18 @@
 //! Names for addresses in a process that may have ended.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
 use std::fmt;
-use std::fs::File;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use addr2line::Loader;
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, Object, ReadCache};
+use overlock_profile::{Frame, FrameKind};
 use serde::Serialize;
 
+use super::binary::{Binaries, Binary, Loaded};
 use super::debug;
+use super::jitdump;
+use super::perf_map::PerfMap;
 
 /// A place in a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,12 +31,21 @@ pub struct Place {
     pub module: Option<String>,
     /// The address within it, as in the file.
     pub offset: Option<String>,
+    /// Whether it is the code of a script: the callers before it may be an interpreter's.
+    #[serde(skip)]
+    pub is_script: bool,
+    /// Whether it only passes calls on to a lock.
+    #[serde(skip)]
+    pub is_wrapper: bool,
 }
 
 impl Place {
-    /// An address of which no more is known.
-    fn nowhere(address: u64) -> Self {
-        Self {
+    /// Of functions that are inlined into each other it is the first that is no wrapper, as those
+    /// are the same for all locks; or else the one that is there.
+    pub fn of(address: u64, frames: &[Frame]) -> Self {
+        let first = frames.iter().position(|frame| !frame.is_wrapper);
+        let chosen = first.unwrap_or(frames.len().saturating_sub(1));
+        let mut place = Self {
             address: format!("{address:#x}"),
             function: None,
             file: None,
@@ -42,18 +53,32 @@ impl Place {
             inlined_into: Vec::new(),
             module: None,
             offset: None,
+            is_script: false,
+            is_wrapper: false,
+        };
+        if let Some(frame) = frames.get(chosen) {
+            place.function = is_named(frame, address).then(|| frame.function.clone());
+            place.file = frame.file.clone();
+            place.line = frame.line;
+            place.module = frame.module.clone();
+            place.offset = frame.offset.map(|offset| format!("{offset:#x}"));
+            place.is_script = matches!(frame.kind, FrameKind::Jit | FrameKind::Python);
+            place.is_wrapper = frame.is_wrapper;
         }
+        let rest = frames.iter().skip(chosen + 1);
+        place.inlined_into = rest.map(|frame| frame.function.clone()).collect();
+        place
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let base = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         match (&self.function, &self.module, &self.offset) {
             (Some(function), module, _) => {
                 f.write_str(function)?;
                 match (&self.file, self.line, module) {
                     (Some(file), Some(line), _) => write!(f, " {}:{line}", base(file))?,
+                    (Some(file), None, None) => write!(f, " {}", base(file))?,
                     (_, _, Some(module)) => write!(f, " {}", base(module))?,
                     _ => {}
                 }
@@ -66,6 +91,23 @@ impl fmt::Display for Place {
             _ => f.write_str(&self.address),
         }
     }
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// The text in place of a name that is not known.
+pub fn unnamed(module: Option<&str>, at: u64) -> String {
+    match module {
+        Some(module) => format!("{}+{at:#x}", base(module)),
+        None => format!("{at:#x}"),
+    }
+}
+
+fn is_named(frame: &Frame, address: u64) -> bool {
+    let at = frame.offset.unwrap_or(address);
+    frame.function != unnamed(frame.module.as_deref(), at)
 }
 
 /// A mapping of code.
@@ -81,55 +123,36 @@ pub struct Module {
     pub path: PathBuf,
 }
 
-/// A part of a file as it is in memory.
-#[derive(Debug)]
-struct Segment {
-    is_code: bool,
-    offset: u64,
-    in_file: u64,
-    address: u64,
-    in_memory: u64,
-}
-
-impl Segment {
-    fn contains(&self, at: u64) -> bool {
-        at.checked_sub(self.address)
-            .is_some_and(|within| within < self.in_memory)
-    }
-}
-
-/// Files are loaded at multiples of it, on x86-64 and on AArch64 at least.
-const PAGE: u64 = 4096;
-
-/// The symbols of a file.
-struct Known {
-    segments: Vec<Segment>,
-    is_go: bool,
-    /// The best first.
-    loaders: Vec<Loader>,
-}
-
 /// The names of one process.
+#[derive(Debug, Default)]
 pub struct Symbols {
-    modules: Vec<Module>,
-    files: HashMap<PathBuf, Known>,
-}
-
-impl fmt::Debug for Symbols {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Symbols")
-            .field("modules", &self.modules)
-            .finish_non_exhaustive()
-    }
+    modules: Vec<(Module, Rc<Binary>)>,
+    binaries: Rc<Binaries>,
+    /// The process, and since when it is there.
+    process: Option<(u32, u64)>,
+    /// Code that was made at run time, read when first asked for.
+    made: OnceCell<PerfMap>,
 }
 
 impl Symbols {
     /// Those of a process of which no mapping is known yet.
     pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same of another process. Files that both have are read once.
+    pub fn beside(&self) -> Self {
         Self {
-            modules: Vec::new(),
-            files: HashMap::new(),
+            binaries: Rc::clone(&self.binaries),
+            ..Self::default()
         }
+    }
+
+    /// Says which process it is, by whose id code that was made at run time is found, and since
+    /// when it is there, in seconds since 1970. Its names are read anew.
+    pub fn set_process(&mut self, pid: u32, since_s: u64) {
+        self.process = Some((pid, since_s));
+        self.made = OnceCell::new();
     }
 
     /// How many mappings are known.
@@ -139,88 +162,91 @@ impl Symbols {
 
     /// The file that is mapped lowest, which is the program's own.
     pub fn program(&self) -> String {
-        let path = self.modules.first().map(|module| module.path.as_path());
+        let path = (self.modules.first()).map(|(module, _)| module.path.as_path());
         let name = path.and_then(Path::file_name).unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
     /// Whether the program is one in Go.
     pub fn is_go(&self) -> bool {
-        let path = self.modules.first().map(|module| &module.path);
-        path.is_some_and(|path| self.files[path].is_go)
+        let program = self.modules.first();
+        program.is_some_and(|(_, binary)| binary.is_go())
     }
 
     /// One more mapping.
     pub fn add(&mut self, module: Module) {
-        self.known(&module.path);
-        self.modules.push(module);
+        let binary = self.binaries.get(&module.path);
+        self.modules.push((module, binary));
     }
 
-    fn known(&mut self, path: &Path) -> &Known {
-        let known = self.files.entry(path.to_owned());
-        known.or_insert_with(|| match debug::is_file(path) {
-            true => Known {
-                segments: segments(path).unwrap_or_default(),
-                is_go: is_go(path),
-                loaders: debug::loaders(path),
-            },
-            false => Known {
-                segments: Vec::new(),
-                is_go: false,
-                loaders: Vec::new(),
-            },
-        })
-    }
-
-    /// The call that returns to an address.
+    /// The place of the call that returns to an address.
     pub fn call(&self, address: u64) -> Place {
-        // The return address may be in the next line already, or in the next function.
+        Place::of(address, &self.frames(address))
+    }
+
+    /// The function that makes the call which returns to an address, and before it those that are
+    /// inlined there, the innermost first. At least one.
+    pub fn frames(&self, address: u64) -> Rc<[Frame]> {
         let call = address.saturating_sub(1);
-        let nowhere = Place::nowhere(address);
         // The latest: what was unmapped may have made room for another.
         let mut modules = self.modules.iter().rev();
-        let Some(module) = modules.find(|module| (module.start..module.end).contains(&call)) else {
-            return nowhere;
-        };
-        let known = &self.files[&module.path];
-        let bias = bias(module, &known.segments);
-        let mut place = Place {
-            module: Some(plain(&module.path.display().to_string())),
-            offset: bias.map(|bias| format!("{:#x}", address.wrapping_sub(bias))),
-            ..nowhere
-        };
-        if let Some(bias) = bias {
-            look_up(&known.loaders, call.wrapping_sub(bias), &mut place);
+        let module = modules.find(|(module, _)| (module.start..module.end).contains(&call));
+        if let Some((module, binary)) = module
+            && let Some(bias) = binary.bias(module)
+        {
+            return binary.frames(address.wrapping_sub(bias));
         }
-        place
+        let mut frame = Frame {
+            module: module.map(|(module, _)| plain(&module.path.display().to_string())),
+            ..Frame::default()
+        };
+        match self.made().at(call) {
+            Some(made) => {
+                frame.function = made.name.clone();
+                frame.file = made.file.clone();
+                frame.line = made.line;
+                frame.kind = made.kind;
+                frame.is_wrapper = made.is_wrapper();
+            }
+            None => frame.function = unnamed(frame.module.as_deref(), address),
+        }
+        Rc::new([frame])
+    }
+
+    fn made(&self) -> &PerfMap {
+        self.made.get_or_init(|| {
+            let Some((pid, since_s)) = self.process else {
+                return PerfMap::default();
+            };
+            let mut map = PerfMap::of(pid, since_s);
+            for (module, _) in &self.modules {
+                if jitdump::is_dump(&module.path)
+                    && debug::is_file(&module.path)
+                    && let Ok(bytes) = fs::read(&module.path)
+                {
+                    jitdump::read(&bytes, &mut map);
+                }
+            }
+            map
+        })
     }
 
     /// The symbol at that distance from a file's load address: the function that makes a call
     /// there, or the variable.
     pub fn at(&mut self, path: &Path, distance: u64) -> Option<String> {
-        let known = self.known(path);
-        let loaded = |segment: &Segment| segment.address;
-        let first = known.segments.iter().map(loaded).min()? & !(PAGE - 1);
-        let at = first.checked_add(distance)?;
-        let segment = known.segments.iter().find(|segment| segment.contains(at))?;
-        let loaders = &known.loaders;
-        if !segment.is_code {
-            return variable(loaders, at).map(|(name, within)| match within {
-                0 => name,
-                within => format!("{name}+{within:#x}"),
-            });
+        match self.binaries.get(path).at(distance)? {
+            Loaded::Code(frames) => {
+                let place = Place::of(distance, &frames);
+                place.function.is_some().then(|| place.to_string())
+            }
+            Loaded::Variable(name, 0) => Some(name),
+            Loaded::Variable(name, within) => Some(format!("{name}+{within:#x}")),
         }
-        let mut place = Place {
-            module: Some(plain(&path.display().to_string())),
-            ..Place::nowhere(at)
-        };
-        look_up(loaders, at, &mut place);
-        place.function.is_some().then(|| place.to_string())
     }
 
     /// The address of which this is the lower half, if it is one of code.
     pub fn whole(&self, half: u32) -> Option<u64> {
-        self.modules.iter().rev().find_map(|module| {
+        self.modules.iter().rev().find_map(|(module, _)| {
             let base = module.start & !u64::from(u32::MAX);
             let near = [base, base.wrapping_add(1 << 32)];
             let whole = near.map(|base| base | u64::from(half));
@@ -233,140 +259,16 @@ impl Symbols {
 
     /// The variable at an address, and the distance from its start.
     pub fn variable(&self, address: u64) -> Option<(String, u64)> {
-        self.modules.iter().rev().find_map(|module| {
-            let known = &self.files[&module.path];
-            let at = address.wrapping_sub(bias(module, &known.segments)?);
-            if !known.segments.iter().any(|segment| segment.contains(at)) {
-                return None;
-            }
-            variable(&known.loaders, at)
+        self.modules.iter().rev().find_map(|(module, binary)| {
+            let at = address.wrapping_sub(binary.bias(module)?);
+            binary.variable(at)
         })
     }
-}
-
-/// The variable at an address of a file, and the distance from its start.
-fn variable(loaders: &[Loader], at: u64) -> Option<(String, u64)> {
-    let symbol = (loaders.iter()).find_map(|loader| loader.find_symbol_info(at))?;
-    Some((demangled(symbol.name()), at - symbol.address()))
 }
 
 /// A name without what a terminal would take for an order.
 pub fn plain(name: &str) -> String {
     name.replace(char::is_control, "?")
-}
-
-/// A name as people write it. Those of C stay as they are: `m` is no type.
-fn demangled(name: &str) -> String {
-    // Of C++ and of Rust, also as some systems have them.
-    let is_mangled = ["_Z", "__Z", "_R"]
-        .iter()
-        .any(|mark| name.starts_with(mark));
-    plain(&match is_mangled {
-        true => addr2line::demangle_auto(name.into(), None),
-        false => name.into(),
-    })
-}
-
-/// The function that makes the call at an address of a file, the line, and the functions that it
-/// was inlined into. Of functions that were inlined into each other it is the first that is not a
-/// library's: those are the same for all locks.
-fn look_up(loaders: &[Loader], at: u64, place: &mut Place) {
-    for loader in loaders {
-        look_up_in(loader, at, place);
-        if place.function.is_some() {
-            return;
-        }
-    }
-}
-
-fn look_up_in(loader: &Loader, at: u64, place: &mut Place) {
-    let mut all = Vec::new();
-    if let Ok(mut frames) = loader.find_frames(at) {
-        while let Ok(Some(frame)) = frames.next() {
-            let name = frame.function.as_ref();
-            let location = frame.location;
-            all.push((
-                name.and_then(|name| Some(name.demangle().ok()?.into_owned())),
-                location
-                    .as_ref()
-                    .and_then(|location| location.file.map(str::to_owned)),
-                location.and_then(|location| location.line),
-            ));
-        }
-    }
-    let is_users = |file: &Option<String>| file.as_deref().is_some_and(|file| !is_librarys(file));
-    let first = all.iter().position(|(_, file, _)| is_users(file));
-    let mut rest = all.into_iter().skip(first.unwrap_or_default());
-    // If all are of libraries, the one that is there.
-    let chosen = match first {
-        Some(_) => rest.next(),
-        None => rest.by_ref().last(),
-    };
-    if let Some((function, file, line)) = chosen {
-        (place.function, place.file, place.line) = (function, file, line);
-    }
-    place.inlined_into = rest.filter_map(|(function, ..)| function).collect();
-    if place.function.is_none() {
-        place.function = loader.find_symbol(at).map(demangled);
-    }
-}
-
-/// Whether a source file is part of what compilers and package managers bring along.
-pub fn is_librarys(file: &str) -> bool {
-    const PLACES: [&str; 6] = [
-        "/usr/include/",
-        "/usr/lib/",
-        "/usr/local/include/",
-        "/rustc/",
-        "/.cargo/registry/",
-        "/.rustup/toolchains/",
-    ];
-    PLACES.iter().any(|place| file.contains(place))
-}
-
-/// The difference between addresses in the file and in the process.
-fn bias(module: &Module, segments: &[Segment]) -> Option<u64> {
-    let length = module.end.wrapping_sub(module.start);
-    let end = module.offset.wrapping_add(length);
-    // A mapping is of whole pages, and so has parts of the segments beside its own, which are no
-    // code.
-    let is_its = |segment: &&Segment| {
-        segment.is_code
-            && module.offset < segment.offset.wrapping_add(segment.in_file)
-            && segment.offset < end
-    };
-    let segment = segments.iter().find(is_its)?;
-    let address = segment
-        .address
-        .wrapping_add(module.offset)
-        .wrapping_sub(segment.offset);
-    Some(module.start.wrapping_sub(address))
-}
-
-/// By a section that Go's linker writes into each program.
-fn is_go(path: &Path) -> bool {
-    debug::with_object(path, |object| {
-        object.section_by_name(".go.buildinfo").map(|_| ())
-    })
-    .is_some()
-}
-
-fn segments(path: &Path) -> Option<Vec<Segment>> {
-    let file = ReadCache::new(File::open(path).ok()?);
-    let header = object::elf::FileHeader64::<Endianness>::parse(&file).ok()?;
-    let endian = header.endian().ok()?;
-    let headers = header.program_headers(endian, &file).ok()?;
-    let loaded = headers
-        .iter()
-        .filter(|header| header.p_type(endian) == object::elf::PT_LOAD);
-    let segment = |header: &object::elf::ProgramHeader64<Endianness>| Segment {
-        is_code: header.p_flags(endian).0 & object::elf::PF_X.0 != 0,
-        offset: header.p_offset(endian),
-        in_file: header.p_filesz(endian),
-        address: header.p_vaddr(endian),
-        in_memory: header.p_memsz(endian),
-    };
-    Some(loaded.map(segment).collect())
 }
 
 #[cfg(test)]

@@ -1,158 +1,205 @@
 //! Wrappers: functions that do nothing but lock, or wait, for their callers. A row is named by the
 //! first caller that is none, since a wrapper is the same for all locks.
+//!
+//! Which they are is said by rules: those in `rules/wrappers.txt`, which explains them, and the
+//! user's.
 
-use super::symbols::{Place, is_librarys};
+use std::collections::HashSet;
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use wildmatch::WildMatch;
+
+use super::symbols::Place;
+use crate::exit::Exit;
+
+/// The rules that this program brings along.
+const OWN: &str = include_str!("../../rules/wrappers.txt");
 
 /// The place that names a stack, which begins with the call.
 pub fn named(stack: &[Place]) -> Option<&Place> {
-    let is_end = |place: &Place| {
-        let ends = [
-            "start_thread",
-            "clone",
-            "clone3",
-            "_start",
-            "__libc_start_call_main",
-        ];
-        (place.function.as_deref()).is_none_or(|name| ends.contains(&name))
+    let rules = rules();
+    let first = stack.first()?;
+    let is_end = |place: &Place| match (&place.function, &place.module) {
+        (Some(name), _) => rules.ends(name),
+        // Without symbols: threads begin in the C library, and wrappers call each other.
+        (None, Some(module)) => first.module.as_ref() == Some(module) || is_librarys(module),
+        (None, None) => true,
     };
-    let known = stack.iter().take_while(|place| !is_end(place));
-    known
-        .clone()
-        .find(|place| !is_wrapper(place))
-        .or_else(|| stack.first())
+    let length = stack.iter().position(is_end).unwrap_or(stack.len());
+    let known = &stack[..length];
+    let has_script = known.iter().any(|place| place.is_script);
+    let is_between = |place: &Place| {
+        let name = place.function.as_deref();
+        has_script && !place.is_script && name.is_some_and(|name| rules.interprets(name))
+    };
+    let own = known
+        .iter()
+        .find(|place| !place.is_wrapper && !is_between(place));
+    own.or(Some(first))
 }
 
-fn is_wrapper(place: &Place) -> bool {
-    let is_brought = place.file.as_deref().is_some_and(is_librarys);
-    place
-        .function
-        .as_deref()
-        .is_some_and(|name| is_brought || is_known(name) || is_spoken(name))
+/// Whether a path is that of the C library.
+fn is_librarys(module: &str) -> bool {
+    let name = module.rsplit('/').next().unwrap_or_default();
+    name.starts_with("libc.so") || name.starts_with("libc-2") || name.starts_with("libpthread")
 }
 
-/// By the beginnings of their names, those of much used libraries.
-fn is_known(name: &str) -> bool {
-    const BEGINNINGS: [&str; 36] = [
-        "std::mutex::",
-        "std::timed_mutex::",
-        "std::recursive_mutex::",
-        "std::recursive_timed_mutex::",
-        "std::shared_mutex::",
-        "std::shared_timed_mutex::",
-        "std::__shared_",
-        "std::__timed_mutex",
-        "std::__mutex_base",
-        "std::lock_guard",
-        "std::unique_lock",
-        "std::shared_lock",
-        "std::scoped_lock",
-        "std::condition_variable",
-        "std::_V2::condition_variable",
-        "std::__condvar",
-        "std::counting_semaphore",
-        "std::sys::",
-        "std::sync::",
-        "std::thread::park",
-        "std::thread::thread::Thread::park",
-        "<std::sync::",
-        "<std::sys::",
-        "parking_lot",
-        "lock_api::",
-        "<parking_lot",
-        "<lock_api::",
-        "crossbeam_utils::sync::",
-        "absl::",
-        "boost::",
-        "folly::",
-        "tbb::",
-        "QMutex::",
-        "QWaitCondition::",
-        "__gthread_",
-        "pthread_",
-    ];
-    BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+/// The properties that rules look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'a> {
+    pub name: &'a str,
+    /// The source file.
+    pub file: Option<&'a str>,
+    /// The program or library.
+    pub module: Option<&'a str>,
 }
 
-/// By the words of its name: a lock, and what one does with it; in front of them there may be the
-/// name of a library.
-fn is_spoken(name: &str) -> bool {
-    const LOCKS: [&str; 20] = [
-        "lock",
-        "locks",
-        "lck",
-        "mutex",
-        "mtx",
-        "rwlock",
-        "rdlock",
-        "wrlock",
-        "spinlock",
-        "trylock",
-        "futex",
-        "sem",
-        "semaphore",
-        "cond",
-        "condvar",
-        "latch",
-        "monitor",
-        "timedlock",
-        "timedwait",
-        "gil",
-    ];
-    const VERBS: [&str; 44] = [
-        "take",
-        "acquire",
-        "get",
-        "enter",
-        "wait",
-        "init",
-        "initialize",
-        "new",
-        "create",
-        "try",
-        "timed",
-        "shared",
-        "exclusive",
-        "read",
-        "write",
-        "rd",
-        "wr",
-        "thread",
-        "native",
-        "internal",
-        "impl",
-        "slow",
-        "slowpath",
-        "path",
-        "fast",
-        "do",
-        "os",
-        "raw",
-        "rec",
-        "recursive",
-        "for",
-        "until",
-        "begin",
-        "grab",
-        "obtain",
-        "down",
-        "alloc",
-        "make",
-        "with",
-        "timeout",
-        "rw",
-        "critical",
-        "section",
-        "static",
-    ];
-    // Without the arguments and the generation mark of compilers.
-    let name = name.split(['(', '<', '.']).next().unwrap_or_default();
-    let last = name.rsplit("::").next().unwrap_or_default();
-    let words = words(last);
-    let is_lock = |word: &String| LOCKS.contains(&word.as_str());
-    let is_said = |word: &String| is_lock(word) || VERBS.contains(&word.as_str());
-    words.iter().any(is_lock)
-        && words.iter().skip(1).all(is_said)
-        && (words.len() > 1 || words.iter().all(is_lock))
+/// All rules.
+#[derive(Debug, Default)]
+pub struct Rules {
+    functions: Vec<WildMatch>,
+    files: Vec<WildMatch>,
+    modules: Vec<WildMatch>,
+    kept: Vec<WildMatch>,
+    ends: Vec<WildMatch>,
+    interpreters: Vec<WildMatch>,
+    locks: HashSet<String>,
+    verbs: HashSet<String>,
+}
+
+static RULES: OnceLock<Rules> = OnceLock::new();
+
+/// The rules of this run.
+pub fn rules() -> &'static Rules {
+    // A command that takes no option for them has the user's own, if those can be read.
+    RULES.get_or_init(|| Rules::of(&[]).unwrap_or_else(|_| Rules::own()))
+}
+
+/// Has the rules of these files besides our own and those in the user's configuration.
+pub fn extend(files: &[PathBuf]) -> Result<(), Exit> {
+    let rules = Rules::of(files)?;
+    // Options are read once, before any name is looked up.
+    let _ = RULES.set(rules);
+    Ok(())
+}
+
+/// The file of the user's own rules.
+fn configured() -> Option<PathBuf> {
+    let given = |name| env::var_os(name).filter(|value: &std::ffi::OsString| !value.is_empty());
+    let dir = given("XDG_CONFIG_HOME").map(PathBuf::from);
+    let dir = dir.or_else(|| Some(Path::new(&given("HOME")?).join(".config")))?;
+    Some(dir.join(OsStr::new("overlock/wrappers.txt")))
+}
+
+/// The text of the rules that are built in, for users who want to read or copy them.
+pub fn built_in() -> &'static str {
+    OWN
+}
+
+impl Rules {
+    fn own() -> Self {
+        let mut rules = Self::default();
+        for (number, line) in OWN.lines().enumerate() {
+            let read = rules.read(line);
+            debug_assert!(read.is_some(), "line {}", number + 1);
+        }
+        rules
+    }
+
+    fn of(files: &[PathBuf]) -> Result<Self, Exit> {
+        let mut rules = Self::own();
+        let configured = configured().filter(|path| path.exists());
+        for path in configured.iter().chain(files) {
+            let text = fs::read_to_string(path).map_err(|error| refused(path, &error))?;
+            rules.add(&text).map_err(|line| {
+                let what = "is no rule of wrappers: it begins with none of function, file, module, \
+                            lock, verb, keep, end, interpreter";
+                Exit::usage(format!("{}:{line} {what}", path.display()))
+            })?;
+        }
+        Ok(rules)
+    }
+
+    /// Adds rules. `Err` is the number of the first line that is none.
+    fn add(&mut self, text: &str) -> Result<(), usize> {
+        for (number, line) in text.lines().enumerate() {
+            self.read(line).ok_or(number + 1)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, line: &str) -> Option<()> {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Some(());
+        }
+        let (kind, rest) = line.split_once(char::is_whitespace)?;
+        let rest = rest.trim_start();
+        let words = || rest.split_whitespace().map(str::to_ascii_lowercase);
+        match kind {
+            "lock" => self.locks.extend(words()),
+            "verb" => self.verbs.extend(words()),
+            kind => {
+                let globs = match kind {
+                    "function" => &mut self.functions,
+                    "file" => &mut self.files,
+                    "module" => &mut self.modules,
+                    "keep" => &mut self.kept,
+                    "end" => &mut self.ends,
+                    "interpreter" => &mut self.interpreters,
+                    _ => return None,
+                };
+                globs.push(WildMatch::new(rest));
+            }
+        }
+        Some(())
+    }
+
+    /// Whether a function only passes calls on to a lock.
+    pub fn is_wrapper(&self, function: Function<'_>) -> bool {
+        let is_among = |globs: &[WildMatch], text: Option<&str>| {
+            text.is_some_and(|text| globs.iter().any(|glob| glob.matches(text)))
+        };
+        let name = Some(function.name);
+        (self.is_spoken(function.name)
+            || is_among(&self.files, function.file)
+            || is_among(&self.functions, name)
+            || is_among(&self.modules, function.module))
+            && !is_among(&self.kept, name)
+    }
+
+    /// Whether a thread begins with this function.
+    fn ends(&self, name: &str) -> bool {
+        self.ends.iter().any(|glob| glob.matches(name))
+    }
+
+    /// Whether a function is an interpreter's, between a script and what it calls.
+    fn interprets(&self, name: &str) -> bool {
+        self.interpreters.iter().any(|glob| glob.matches(name))
+    }
+
+    /// By the words of its name: a lock, and what one does with it; in front of them there may be
+    /// the name of a library.
+    fn is_spoken(&self, name: &str) -> bool {
+        // Without the arguments and the generation mark of compilers.
+        let name = name.split(['(', '<', '.']).next().unwrap_or_default();
+        let last = name.rsplit("::").next().unwrap_or_default();
+        let words = words(last);
+        let is_lock = |word: &String| self.locks.contains(word);
+        let is_said = |word: &String| is_lock(word) || self.verbs.contains(word);
+        words.iter().any(is_lock)
+            && words.iter().skip(1).all(is_said)
+            && (words.len() > 1 || words.iter().all(is_lock))
+    }
+}
+
+fn refused(path: &Path, error: &io::Error) -> Exit {
+    Exit::usage(format!("{}: {error}", path.display()))
 }
 
 /// The words of a name, in small letters.
@@ -182,8 +229,24 @@ fn words(name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn function(name: &str) -> Function<'_> {
+        Function {
+            name,
+            file: None,
+            module: None,
+        }
+    }
+
+    #[test]
+    fn all_lines_of_our_own_are_rules() {
+        assert_eq!(Rules::default().add(OWN), Ok(()));
+        assert_eq!(Rules::default().add("# one\n\nfunktion x\n"), Err(3));
+        assert_eq!(Rules::default().add("function\n"), Err(1));
+    }
+
     #[test]
     fn wrappers_are_told_from_functions_that_do_something() {
+        let rules = Rules::own();
         for name in [
             "lock_take",
             "lock_init",
@@ -198,11 +261,20 @@ mod tests {
             "PR_Lock",
             "std::mutex::lock()",
             "std::condition_variable::wait(std::unique_lock<std::mutex>&)",
+            "std::__1::mutex::lock()",
             "parking_lot::raw_mutex::RawMutex::lock_slow",
             "take_gil",
             "Server::Mutex::lock",
+            "QBasicMutex::lockInternal()",
+            "Monitor::wait(unsigned long)",
+            "folly::detail::distributed_mutex::DistributedMutex<std::atomic, true>::lock()",
+            "absl::lts_20220623::Mutex::Lock()",
+            "tbb::detail::d1::mutex::lock()",
+            "qemu_mutex_lock_impl",
+            "inline_mysql_mutex_lock(mysql_mutex_t*, char const*, unsigned int)",
+            "LWLockAcquire",
         ] {
-            assert!(is_known(name) || is_spoken(name), "{name}");
+            assert!(rules.is_wrapper(function(name)), "{name}");
         }
         for name in [
             "insert",
@@ -215,8 +287,29 @@ mod tests {
             "work",
             "read",
             "std::vector<int>::push_back(int const&)",
+            "folly::EventBase::loopBody(int, bool)",
+            "boost::asio::io_context::run()",
         ] {
-            assert!(!is_known(name) && !is_spoken(name), "{name}");
+            assert!(!rules.is_wrapper(function(name)), "{name}");
         }
+        let mut brought = function("std::vector<int>::push_back(int const&)");
+        brought.file = Some("/usr/include/c++/12/bits/stl_vector.h");
+        assert!(rules.is_wrapper(brought));
+    }
+
+    #[test]
+    fn users_add_rules_and_take_some_back() {
+        let mut rules = Rules::own();
+        assert!(!rules.is_wrapper(function("Shop::enter()")));
+        assert!(rules.is_wrapper(function("lock_init")));
+        rules
+            .add("function Shop::*\nkeep lock_init\nmodule */libshop.so*\nlock gate\n")
+            .unwrap();
+        assert!(rules.is_wrapper(function("Shop::enter()")));
+        assert!(!rules.is_wrapper(function("lock_init")));
+        assert!(rules.is_wrapper(function("gate_enter")));
+        let mut of_module = function("anything");
+        of_module.module = Some("/opt/lib/libshop.so.1");
+        assert!(rules.is_wrapper(of_module));
     }
 }

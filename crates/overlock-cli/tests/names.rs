@@ -1,0 +1,105 @@
+//! Names in reports: whose rows they are.
+
+mod common;
+#[path = "common/preload.rs"]
+mod preload;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use common::overlock;
+use preload::{compile, library, run};
+use serde_json::Value;
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The functions that name the rows of the first process.
+fn sites(json: &Path) -> Vec<String> {
+    let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let rows = document["processes"][0]["locks"].as_array().unwrap();
+    let name = |row: &Value| row["site"]["function"].as_str().unwrap_or("").to_owned();
+    rows.iter().map(name).collect()
+}
+
+/// Fails where rules of the user, given or configured, do not change who names a row.
+#[test]
+fn users_say_which_functions_are_wrappers() {
+    let program = compile("hot", "hot-wrapped", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir(at("overlock")).unwrap();
+    fs::write(at("mine.txt"), "# ours\nfunction short_*\n").unwrap();
+    fs::write(at("overlock/wrappers.txt"), "function long_section\n").unwrap();
+    fs::write(at("bad.txt"), "\nwrapper short_*\n").unwrap();
+    let json = at("r.json");
+    let report = format!("--report={}", json.display());
+    let mine = format!("--wrappers={}", at("mine.txt").display());
+    let go = |options: &[&str], configuration: &Path| {
+        let mut command = run(options);
+        command.env("XDG_CONFIG_HOME", configuration);
+        command.arg(&program).arg("10").output().unwrap()
+    };
+    for (options, configuration, wrapped) in [
+        (&[report.as_str()][..], at("none"), &[][..]),
+        (&[&report, &mine], at("none"), &["short_section"]),
+        (
+            &[&report, &mine],
+            at(""),
+            &["short_section", "long_section"],
+        ),
+    ] {
+        let output = go(options, &configuration);
+        let names = sites(&json);
+        for name in ["short_section", "long_section"] {
+            let expected = !wrapped.contains(&name);
+            let found = names.iter().any(|found| found == name);
+            assert_eq!(found, expected, "{name} {names:?}: {}", text(&output));
+        }
+        let has_caller = names.iter().any(|name| name == "thread");
+        assert_eq!(has_caller, !wrapped.is_empty(), "{names:?}");
+    }
+    let bad = format!("--wrappers={}", at("bad.txt").display());
+    let output = go(&[&bad], &at("none"));
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(
+        text(&output).contains("bad.txt:2 is no rule"),
+        "{}",
+        text(&output)
+    );
+    let output = overlock().args(["report", "--list-wrappers"]).output();
+    let listed = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(listed.contains("\nfunction uv_mutex_*\n"), "{listed}");
+}
+
+/// Fails where the files of a program are read anew for each of its processes.
+#[test]
+fn a_report_of_many_processes_reads_their_files_once() {
+    let program = compile("many", "many", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let few = tempfile::tempdir().unwrap();
+    for (children, dir) in [("1", &few), ("20", &dir)] {
+        let status = Command::new(&program)
+            .arg(children)
+            .env("LD_PRELOAD", library())
+            .env("OVERLOCK_STAT", "1")
+            .env("OVERLOCK_STAT_DIR", dir.path())
+            .status();
+        assert!(status.unwrap().success());
+    }
+    let time = |dir: &Path| {
+        let began = Instant::now();
+        let output = overlock().args(["report", "--report=-"]).arg(dir).output();
+        let output = output.unwrap();
+        assert!(output.status.success());
+        let text = String::from_utf8(output.stdout).unwrap();
+        (began.elapsed(), text.matches("\"pid\"").count())
+    };
+    let (one, _) = time(few.path());
+    let (all, rows) = time(dir.path());
+    assert!(rows > 12, "{rows}");
+    assert!(all < one * 6 + Duration::from_secs(1), "{one:?} {all:?}");
+}
