@@ -26,7 +26,7 @@ fn a_kept_profile_fits_the_schema_and_is_drawn() {
     let again = dir.path().join("again.json");
     let mut command = overlock();
     command.arg("report").arg(&kept).arg("--json").arg(&again);
-    let files = ["flame", "folded", "pprof"];
+    let files = ["html", "flame", "folded", "pprof"];
     for file in files {
         command.arg(format!("--{file}")).arg(dir.path().join(file));
     }

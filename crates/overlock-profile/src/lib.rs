@@ -6,6 +6,7 @@
 //! | module | the file |
 //! |---|---|
 //! | [`json`] | the document itself; [`Profile::read`] reads it |
+//! | [`html`] | a page with all pictures, for a browser |
 //! | [`flame`] | a flame graph as SVG |
 //! | [`folded`] | folded stacks |
 //! | [`pprof`] | for `go tool pprof`, speedscope, Pyroscope, Parca |
@@ -14,6 +15,7 @@ mod distribution;
 mod document;
 pub mod flame;
 pub mod folded;
+pub mod html;
 mod interner;
 pub mod json;
 pub mod pprof;

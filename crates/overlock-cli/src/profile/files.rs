@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use overlock_profile::{By, Profile, Shown, flame, folded, json, pprof};
+use overlock_profile::{By, Profile, Shown, flame, folded, html, json, pprof};
 
 use crate::exit::Exit;
 use crate::files;
@@ -18,6 +18,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Draw one page for a browser: timeline, flame graph, causes, lengths, who waits for whom
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// Draw a flame graph of the time in waits, as SVG
     #[arg(long, value_name = "FILE")]
     pub flame: Option<PathBuf>,
@@ -30,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub pprof: Option<PathBuf>,
 
-    /// Whose stacks --flame, --folded and --pprof have
+    /// Whose stacks the flame graph, --folded and --pprof have
     #[arg(long, value_enum, value_name = "WHO", default_value_t)]
     pub by: Who,
 
@@ -66,9 +70,10 @@ impl Args {
         }
     }
 
-    fn given(&self) -> [(&'static str, &Option<PathBuf>); 4] {
+    fn given(&self) -> [(&'static str, &Option<PathBuf>); 5] {
         [
             ("--json", &self.json),
+            ("--html", &self.html),
             ("--flame", &self.flame),
             ("--folded", &self.folded),
             ("--pprof", &self.pprof),
@@ -86,7 +91,7 @@ impl Args {
 /// The files, open since the start.
 #[derive(Debug)]
 pub struct Files {
-    files: files::Files<4>,
+    files: files::Files<5>,
     shown: Shown,
     /// Their names, for a message.
     names: Vec<String>,
@@ -119,6 +124,7 @@ impl Files {
         let of = |write: Writer| move |out: &mut dyn Write| write(out, profile, shown);
         self.files.write([
             &|out| json::write(out, profile),
+            &of(html::write),
             &of(flame::write),
             &of(folded::write),
             &of(pprof::write),

@@ -264,6 +264,6 @@ impl Random {
     fn below(&mut self, limit: u64) -> u64 {
         let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = next.wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
+        (self.0 >> 16) % limit
     }
 }

@@ -1,0 +1,170 @@
+// The profile, and what all parts of the page ask of it.
+
+const profile = JSON.parse(document.getElementById("profile").textContent);
+const state = {
+  events: profile.shown.events,
+  wrappers: profile.shown.wrappers,
+  query: "",
+  selected: -1,
+};
+
+const CAUSES = [
+  {
+    key: "ran",
+    name: "holder ran",
+    advice: "The section does much, or is entered often: shorten it, or split the lock.",
+  },
+  {
+    key: "preempted",
+    name: "holder had no CPU",
+    advice: "More threads want to run than there are CPUs: use fewer, or keep the section short.",
+  },
+  {
+    key: "throttled",
+    name: "holder was throttled",
+    advice: "The quota stops the holder while others wait: raise it, or use fewer threads.",
+  },
+  {
+    key: "blocked",
+    name: "holder was blocked",
+    advice: "The section sleeps, does I/O or waits for another lock: do that outside of it.",
+  },
+  {
+    key: "handover",
+    name: "handover",
+    advice: "Sleeping waiters take long to come back: many short sections, better done in batches.",
+  },
+  {
+    key: "no-cpu",
+    name: "waiter had no CPU",
+    advice: "The waiter was woken and not run: the CPUs are busy with other threads.",
+  },
+  { key: "unknown", name: "unknown", advice: "The time's cause was not seen." },
+];
+const BLOCKED = 3;
+const UNKNOWN = "(holder unknown)";
+
+const cache = { frames: new Map(), locks: null };
+
+/** Forgets what depends on the switches. */
+function forget() {
+  cache.frames.clear();
+  cache.locks = null;
+}
+
+/** The frames of a stack that are shown, the innermost first. */
+function frames(stack) {
+  if (stack === null) return [];
+  let known = cache.frames.get(stack);
+  if (!known) {
+    const all = profile.stacks[stack].map((frame) => profile.frames[frame]);
+    const callers = all.filter((frame) => state.wrappers || !frame.is_wrapper);
+    known = callers.length ? callers : all;
+    cache.frames.set(stack, known);
+  }
+  return known;
+}
+
+/** The function that a stack stands for. */
+function place(stack) {
+  if (stack === null) return UNKNOWN;
+  const shown = frames(stack);
+  return shown.length ? shown[0].name : "(stack unknown)";
+}
+
+function lockName(lock) {
+  return `${lock.name} (${lock.kind})`;
+}
+
+function threadName(index) {
+  if (index === null) return "unknown";
+  const thread = profile.threads[index];
+  return thread.name ? `${thread.name} [${thread.tid}]` : `thread ${thread.tid}`;
+}
+
+function isShown(lock) {
+  return state.events || !profile.locks[lock].is_event;
+}
+
+/** The length that this share of the waits does not exceed; lengths are rounded up, the longest not. */
+function quantile(lock, share, longest) {
+  const all = lock.lengths.reduce((sum, [, number]) => sum + number, 0);
+  let left = Math.max(1, Math.ceil(all * share));
+  for (const [ns, number] of lock.lengths) {
+    left -= number;
+    if (left <= 0) return Math.min(ns, longest);
+  }
+  return null;
+}
+
+/** The name with the most; what is not known only where nothing else is. */
+function most(times) {
+  let best = "-";
+  let longest = -1;
+  for (const [name, ns] of times) {
+    const weight = name === UNKNOWN ? 0 : ns;
+    if (weight > longest) [best, longest] = [name, weight];
+  }
+  return best;
+}
+
+/** Adds to a sum by name. */
+function add(map, key, value) {
+  map.set(key, (map.get(key) || 0) + value);
+}
+
+/** Locks with waits, the longest first. */
+function locks() {
+  if (cache.locks) return cache.locks;
+  const rows = new Map();
+  for (const sum of profile.sums) {
+    if (!isShown(sum.lock) || !sum.waits) continue;
+    let row = rows.get(sum.lock);
+    if (!row) {
+      const lock = profile.locks[sum.lock];
+      row = {
+        index: sum.lock,
+        lock,
+        name: lock.name,
+        waits: 0,
+        ns: 0,
+        max: 0,
+        gaveUp: 0,
+        waiters: new Map(),
+        holders: new Map(),
+        parts: CAUSES.map(() => 0),
+        blocked: new Map(),
+      };
+      rows.set(sum.lock, row);
+    }
+    row.waits += sum.waits;
+    row.ns += sum.wait_ns;
+    row.max = Math.max(row.max, sum.max_ns);
+    row.gaveUp += sum.gave_up;
+    add(row.waiters, place(sum.stack), sum.wait_ns);
+    add(row.holders, place(sum.holder_stack), sum.wait_ns);
+    sum.parts.forEach((ns, cause) => {
+      row.parts[cause] += ns;
+    });
+    for (const [by, ns] of sum.blocked) add(row.blocked, by, ns);
+  }
+  cache.locks = [...rows.values()].sort((a, b) => b.ns - a.ns);
+  for (const row of cache.locks) {
+    row.waiter = most(row.waiters);
+    row.holder = most(row.holders);
+    [row.p50, row.p90, row.p99, row.p999] = [0.5, 0.9, 0.99, 0.999].map((share) =>
+      quantile(row.lock, share, row.max),
+    );
+  }
+  return cache.locks;
+}
+
+/** Whether one of the texts has what is searched for. */
+function matches(...texts) {
+  return !state.query || texts.some((text) => text.toLowerCase().includes(state.query));
+}
+
+function lockMatches(row) {
+  if (!state.query) return true;
+  return matches(row.lock.name, row.lock.kind, ...row.waiters.keys(), ...row.holders.keys());
+}
