@@ -27,6 +27,7 @@ struct Cli {
 enum Command {
     Run(Box<run::Args>),
     Check(Box<run::CheckArgs>),
+    Profile(Box<profile::Args>),
     Top(top::Args),
     Report(report::Args),
     Wakeups(wakeups::Args),
@@ -51,6 +52,7 @@ pub fn main() -> ExitCode {
         .and_then(|cli| match cli.command {
             Command::Run(args) => run::run(&args),
             Command::Check(args) => run::run(&(*args).into()),
+            Command::Profile(args) => profile::run(&args),
             Command::Top(args) => top::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Wakeups(args) => wakeups::run(&args),

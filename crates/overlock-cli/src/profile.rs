@@ -1,8 +1,11 @@
-//! Profiles of waits, and the files that are made of them.
+//! Profiles of waits: making them, and the files that are made of them.
 
+mod collect;
+mod command;
 pub mod files;
 mod kept;
 mod locks;
 
+pub use command::{Args, run};
 pub use kept::{is_profile, read};
 pub use locks::describe;

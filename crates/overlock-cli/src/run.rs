@@ -20,6 +20,8 @@ use clap::ValueEnum;
 use crate::exit::Exit;
 use crate::stat;
 use compare::Locks;
+pub use counted::{Tables, print};
+pub use launch::{Watch, run as launch};
 use reports::Reports;
 
 /// Run a program with our locks in place of the C library's
@@ -94,8 +96,8 @@ pub struct Args {
 }
 
 /// The program, and the library that it is run with.
-#[derive(Debug, Default, clap::Args)]
-struct Launch {
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Launch {
     /// The library [default: the one beside this program, else the one built into it]
     #[arg(long, value_name = "FILE", env = library::VARIABLE, hide_env_values = true)]
     library: Option<PathBuf>,
@@ -103,6 +105,29 @@ struct Launch {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
     program: Vec<OsString>,
+}
+
+impl Launch {
+    /// The program and its arguments.
+    pub fn words(&self) -> &[OsString] {
+        &self.program
+    }
+}
+
+impl Args {
+    /// Those of a run with our locks, or with the C library's, and nothing else.
+    pub fn of(launch: Launch, is_glibc: bool) -> Self {
+        let lock = match is_glibc {
+            true => Lock::Glibc,
+            false => Lock::Overlock,
+        };
+        Self {
+            mutex: lock,
+            rwlock: lock,
+            launch,
+            ..Self::default()
+        }
+    }
 }
 
 /// Run a program and report lock orders that can deadlock
@@ -167,38 +192,14 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             "--lockdep looks at our locks, and --mutex glibc --rwlock glibc leaves none",
         ));
     }
-    let (mutex, rwlock) = match args.spin_only {
-        true => (Lock::Glibc, Lock::Glibc),
-        false => (args.mutex, args.rwlock),
-    };
-    let library = library::find(args.launch.library.as_deref())?;
-    let words = &args.launch.program;
-    let program = program::find(words)?;
     if let Some(pairs) = args.compare {
+        let library = library::find(args.launch.library.as_deref())?;
+        let program = program::find(&args.launch.program)?;
         let preload = library::preload(&library)?;
         let command = |locks| one_of_many(args, &program, locks, &preload);
         return compare::run(args, pairs, &program, command);
     }
-    let mut command = Command::new(&program);
-    command
-        .arg0(&words[0])
-        .args(&words[1..])
-        .env("LD_PRELOAD", library::preload(&library)?)
-        .env("OVERLOCK_MUTEX", name(mutex))
-        .env("OVERLOCK_RWLOCK", name(rwlock))
-        .env_remove("OVERLOCK_SPIN_ONLY")
-        .env_remove("OVERLOCK_SUMMARY")
-        .env_remove("OVERLOCK_STAT")
-        .env_remove("OVERLOCK_LOCKDEP")
-        .env_remove("OVERLOCK_LOCKDEP_SLEEP")
-        .env_remove("OVERLOCK_LOCKDEP_READER")
-        .env_remove("OVERLOCK_LOCKDEP_TALLY");
-    if args.spin_only {
-        command.env("OVERLOCK_SPIN_ONLY", "1");
-    }
-    if let Some(spin) = &args.spin {
-        command.env(SPIN, spin);
-    }
+    let (program, mut command) = prepared(args)?;
     let mut reports = None;
     if args.lockdep {
         let reports = reports.insert(Reports::start()?);
@@ -235,6 +236,39 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         }
     }
     Err(Exit::Program(status))
+}
+
+/// The program, and the command that runs it with the locks and spins that the arguments say.
+pub fn prepared(args: &Args) -> Result<(PathBuf, Command), Exit> {
+    let (mutex, rwlock) = match args.spin_only {
+        true => (Lock::Glibc, Lock::Glibc),
+        false => (args.mutex, args.rwlock),
+    };
+    let library = library::find(args.launch.library.as_deref())?;
+    let words = &args.launch.program;
+    let program = program::find(words)?;
+    let mut command = Command::new(&program);
+    command
+        .arg0(&words[0])
+        .args(&words[1..])
+        .env("LD_PRELOAD", library::preload(&library)?)
+        .env("OVERLOCK_MUTEX", name(mutex))
+        .env("OVERLOCK_RWLOCK", name(rwlock))
+        .env_remove("OVERLOCK_SPIN_ONLY")
+        .env_remove("OVERLOCK_SUMMARY")
+        .env_remove("OVERLOCK_STAT")
+        .env_remove("OVERLOCK_PROFILE")
+        .env_remove("OVERLOCK_LOCKDEP")
+        .env_remove("OVERLOCK_LOCKDEP_SLEEP")
+        .env_remove("OVERLOCK_LOCKDEP_READER")
+        .env_remove("OVERLOCK_LOCKDEP_TALLY");
+    if args.spin_only {
+        command.env("OVERLOCK_SPIN_ONLY", "1");
+    }
+    if let Some(spin) = &args.spin {
+        command.env(SPIN, spin);
+    }
+    Ok((program, command))
 }
 
 /// A run of a comparison. That with the C library's locks has nothing of ours in its environment.

@@ -21,11 +21,12 @@ pub use document::Document;
 pub use layout::{Column, WIDTH, fitting};
 pub use living::{Living, living, open};
 pub use mapping::Mapping;
-pub use process::{Process, processes, without_table};
-pub use rows::{Event, Row};
+pub use process::{Process, meet, processes, program, without_table};
+pub use rows::{Event, Row, addresses};
+pub use sums::Sum;
 pub use symbols::Symbols;
 pub use text::{describe, short};
-pub use wrappers::built_in;
+pub use wrappers::{built_in, extend};
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ pub struct Files(files::Files<2>);
 impl Files {
     /// Checks that they can be written.
     pub fn open(args: &Args) -> Result<Self, Exit> {
-        wrappers::extend(&args.wrappers)?;
+        extend(&args.wrappers)?;
         let given = [("--report", &args.report), ("--svg", &args.svg)];
         files::Files::open(given).map(Self)
     }

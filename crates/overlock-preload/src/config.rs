@@ -12,6 +12,7 @@
 //! | `OVERLOCK_LOCKDEP_READER` | a FIFO, on which `overlock run` reads the reports |
 //! | `OVERLOCK_LOCKDEP_TALLY` | a file of 20 bytes, in which the validator counts |
 //! | `OVERLOCK_SUMMARY` | the id of the process that says in a line how many locks were replaced |
+//! | `OVERLOCK_PROFILE` | with `OVERLOCK_STAT`: also show single waits of so many nanoseconds and more |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
 //! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows `futex` only: see [`overlock::Linux::use_futex_alone`] |
 //!
@@ -46,6 +47,8 @@ pub struct Config {
     pub others: Lock,
     /// Whether contention is counted.
     pub stat: bool,
+    /// Whether single waits are shown, too.
+    pub profile: bool,
     /// Whether the order of locks is checked.
     pub lockdep: bool,
     /// Whether locks held during sleeps of any kind are reported.
@@ -60,6 +63,7 @@ const GLIBC_MUTEX: u32 = 1;
 const GLIBC_RWLOCK: u32 = 1 << 1;
 const GLIBC_OTHERS: u32 = 1 << 2;
 const SPIN_ONLY: u32 = 1 << 3;
+const PROFILE: u32 = 1 << 4;
 
 /// The configuration in bits; 0 before it is read.
 static CONFIG: AtomicU32 = AtomicU32::new(0);
@@ -125,6 +129,7 @@ pub fn get() -> Config {
         rwlock: lock(GLIBC_RWLOCK),
         others: lock(GLIBC_OTHERS),
         stat: bits & STAT != 0,
+        profile: bits & (STAT | PROFILE) == STAT | PROFILE,
         lockdep: bits & LOCKDEP != 0,
         lockdep_sleep: bits & (LOCKDEP | LOCKDEP_SLEEP) == LOCKDEP | LOCKDEP_SLEEP,
     }
@@ -149,6 +154,7 @@ fn read() -> u32 {
             | bit(c"OVERLOCK_LOCKDEP", c"1", LOCKDEP)
             | bit(c"OVERLOCK_LOCKDEP_SLEEP", c"1", LOCKDEP_SLEEP)
             | bit(c"OVERLOCK_SPIN_ONLY", c"1", SPIN_ONLY)
+            | variable(c"OVERLOCK_PROFILE").map_or(0, |_| PROFILE)
     };
     let mut bits = KNOWN
         | match watchers::present() {
@@ -169,11 +175,11 @@ pub(crate) fn generation_changed() {
     let counted = config.stat && stat::is_used();
     let plain = config.mutex == Lock::Overlock && !config.lockdep;
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
-    UNLOCK_GENERATION.store(shortest(plain), Relaxed);
+    UNLOCK_GENERATION.store(shortest(plain && !config.profile), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && counted), Relaxed);
     let plain = config.rwlock == Lock::Overlock && !config.lockdep;
-    RW_UNLOCK_GENERATION.store(shortest(plain), Relaxed);
+    RW_UNLOCK_GENERATION.store(shortest(plain && !config.profile), Relaxed);
     RW_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     RW_STAT_GENERATION.store(shortest(plain && counted), Relaxed);
 }

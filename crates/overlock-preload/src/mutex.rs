@@ -15,7 +15,7 @@
 //! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal one, the lower half of its call site |
 //! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |
 //! | 28 | `observed`: the number of the flight (`stat::flight`) of the present owner's acquisition; 0 for none | the owner |
-//! | 32 | `owner` of a recursive or error-checking one | the owner, while it owns it |
+//! | 32 | `owner` of a recursive or error-checking one; with statistics the last owner of any | the owner, while it owns it |
 //!
 //! All zero is a normal, free mutex of the first generation.
 //!
@@ -270,7 +270,7 @@ impl Mutex {
         }
         // SAFETY: the caller owns it; for a normal mutex POSIX demands that.
         let unlock = || unsafe { self.main().unlock(()) };
-        if self.observed.load(Relaxed) == 0 {
+        if self.observed.load(Relaxed) == 0 && !config::get().profile {
             unlock();
         } else {
             self.release_recorded(unlock);
@@ -298,7 +298,14 @@ impl Mutex {
         }
         // SAFETY: as above.
         let attempt = || unsafe { real::pthread_mutex_trylock(self.as_glibcs()) };
-        stat::count_theirs(self.address(), ObjectKind::Mutex, site, attempt, wait)
+        let owner = || self.owner_of_glibcs();
+        stat::count_theirs(
+            self.address(),
+            (ObjectKind::Mutex, site),
+            owner,
+            attempt,
+            wait,
+        )
     }
 
     /// Acquires it after a wait for a condition.
@@ -328,6 +335,9 @@ impl Mutex {
         if self.is_ours() {
             return self.release();
         }
+        if config::get().profile && !self.is_nested_of_glibcs() {
+            stat::releases(self.address(), false);
+        }
         // SAFETY: as above.
         unsafe { real::pthread_mutex_unlock(self.as_glibcs()) }
     }
@@ -348,13 +358,29 @@ impl Mutex {
     fn is_mine_of_glibcs(&self) -> bool {
         // SAFETY: it has no preconditions.
         let me = unsafe { libc::gettid() } as u32;
+        self.owner_of_glibcs() == me
+    }
+
+    /// Whether its owner, the caller, has acquired it more than once. It is glibc's, which counts
+    /// at offset 4.
+    fn is_nested_of_glibcs(&self) -> bool {
+        let half = if cfg!(target_endian = "little") {
+            32
+        } else {
+            0
+        };
+        (self.lock[0].load(Relaxed) >> half) as u32 > 1
+    }
+
+    /// The id of the thread that owns it, which is glibc's.
+    fn owner_of_glibcs(&self) -> u32 {
         let half = if cfg!(target_endian = "little") {
             0
         } else {
             32
         };
-        // Relaxed: as in `is_mine`.
-        (self.lock[1].load(Relaxed) >> half) as u32 == me
+        // Relaxed: as in `is_mine`; of another thread it is a word in a report.
+        (self.lock[1].load(Relaxed) >> half) as u32
     }
 
     /// Whether the calling thread owns it, which is ours.

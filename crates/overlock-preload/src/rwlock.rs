@@ -7,6 +7,7 @@
 //! | offset | field | who writes it |
 //! |---|---|
 //! | 0 | `lock`: `overlock_rw`, 8 bytes of 20 | the lock |
+//! | 12 | with statistics, the id of the last reader | each reader that acquires it |
 //! | 16 | the validator's mark; 0 for none | its first user |
 //! | 20 | `generation`: see [`crate::fork`] | its first user in a generation |
 //! | 24 | `observed`: the number of the flight (`stat::flight`) of the writer's acquisition; 0 for none | the writer |
@@ -83,6 +84,9 @@ pub struct Attributes {
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`
 const PREFER_WRITER: u32 = 2;
+
+/// The word of `lock` in which readers leave their ids.
+const READER: usize = 3;
 
 type Recommended = OverlockRw<Linux>;
 
@@ -166,7 +170,7 @@ impl RwLock {
 
     /// The lock as the validator knows it.
     fn object(&self) -> Object<'_> {
-        const { assert!(size_of::<Recommended>() <= size_of::<[AtomicU32; 4]>()) };
+        const { assert!(size_of::<Recommended>() <= size_of::<[AtomicU32; READER]>()) };
         Object {
             address: self.address(),
             mark: &self.lock[4],

@@ -13,6 +13,8 @@
 //!   counted, and of later ones one in [`UNFAIR`].
 //! - A wait for something to happen is an [`Event`]: always recorded, with its length.
 //!
+//! For `overlock profile` each wait is also shown and recorded by itself: see [single].
+//!
 //! A recorded acquisition is a [flight], which begins at the acquisition and ends at the release.
 //! All slow work happens after the release, where it delays no waiter.
 //!
@@ -27,6 +29,7 @@ mod kept;
 mod modules;
 mod objects;
 mod record;
+mod single;
 mod spot;
 mod stacks;
 mod table;
@@ -46,6 +49,8 @@ use flight::Holder;
 pub(crate) use kept::keeps;
 pub(crate) use objects::initialised;
 pub(crate) use record::{released_by, sample, sample_shared, unfair};
+use single::Shown;
+pub(crate) use single::{releases, takes, thread_id};
 pub(crate) use spot::{Spot, Where};
 pub(crate) use table::{after_fork, keeping_errno, make_table, start, use_no_files};
 pub(crate) use theirs::{count_theirs, event_of_theirs, signals_theirs};
@@ -109,14 +114,17 @@ pub(crate) struct Wait {
     began_ns: u64,
     holder: Holder,
     count: u32,
+    shown: Shown,
 }
 
 impl Wait {
     /// Begins a wait for a lock that is held by `holder`; `count` is the lock's acquisition count.
     pub(crate) fn begin(at: Spot, holder: Holder, count: u32) -> Self {
+        let began_ns = clock::now();
         Wait {
+            shown: single::begin(&at, began_ns, holder.tid),
             at,
-            began_ns: clock::now(),
+            began_ns,
             holder,
             count,
         }
@@ -124,11 +132,7 @@ impl Wait {
 
     /// The result of a wait that ends at `now`, while others have acquired the lock `passed` times.
     fn ends(&self, now: u64, passed: u32) -> flight::Waited {
-        flight::Waited {
-            ns: now.saturating_sub(self.began_ns),
-            holder: self.holder,
-            passed,
-        }
+        flight::Waited::new(now.saturating_sub(self.began_ns), self.holder, passed)
     }
 
     /// Ends the wait with the lock, whose count is `count`, this acquisition included. Returns the
@@ -142,22 +146,27 @@ impl Wait {
     /// The same for a wait of `ns`.
     fn over_after(self, ns: u64, now: u64, count: u32) -> u32 {
         let passed = count.wrapping_sub(self.count).saturating_sub(1);
-        let holder = self.holder;
-        flight::begin(self.at, now, 1, Some(flight::Waited { ns, holder, passed }))
+        let mut waited = flight::Waited::new(ns, self.holder, passed);
+        self.shown.over(self.at.object, now, &mut waited);
+        flight::begin(self.at, now, 1, Some(waited))
     }
 
     /// Ends the wait with a share of the lock, whose count is `count`, without this acquisition.
     /// Its hold time is not recorded.
     pub(crate) fn over_shared(self, count: u32) {
         let passed = count.wrapping_sub(self.count);
-        let waited = self.ends(clock::now(), passed);
-        record::without_flight(&self.at, 1, Some(&waited));
+        let now = clock::now();
+        let mut waited = self.ends(now, passed);
+        self.shown.over(self.at.object, now, &mut waited);
+        record::without_flight(&self.at, 1, Some((now, &waited)));
     }
 
     /// Ends the wait without the lock.
     pub(crate) fn gave_up(self) {
-        let waited = self.ends(clock::now(), 0);
-        record::gave_up(&self.at, &waited);
+        let now = clock::now();
+        let waited = self.ends(now, 0);
+        self.shown.gave_up();
+        record::gave_up(&self.at, now, &waited);
     }
 }
 
@@ -243,10 +252,11 @@ impl Event {
         gave_up: bool,
         as_lock: bool,
     ) {
-        let ns = clock::now().saturating_sub(self.began_ns);
+        let now = clock::now();
         let account = Account::take();
         let at = Spot::of(Where { object, kind, site });
-        record::event(&at, ns, &account, gave_up, as_lock);
+        let times = (self.began_ns, now);
+        record::event(&at, times, &account, gave_up, as_lock);
     }
 }
 

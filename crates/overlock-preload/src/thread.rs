@@ -16,6 +16,8 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::stat;
+
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
     ".globl overlock_preload_counts",
@@ -117,7 +119,7 @@ fn counts<T>(of: impl FnOnce(&Counts) -> T) -> T {
 }
 
 /// Returns the thread's name, which is not 0 and is never reused. (A thread's pointer and id are.)
-/// A child of fork() has its parent's.
+/// A child of fork() has its parent's. With statistics the upper half is the thread's id.
 #[inline(always)]
 pub fn me() -> usize {
     counts(|counts| match counts.name.load(Relaxed) {
@@ -129,12 +131,34 @@ pub fn me() -> usize {
 #[cold]
 fn give_name(counts: &Counts) -> usize {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
-    let new = NAMES.fetch_add(1, Relaxed) + 1;
+    let number = NAMES.fetch_add(1, Relaxed) + 1;
+    let new = match stat::thread_id() {
+        Some(tid) => (tid as usize) << 32 | number & u32::MAX as usize,
+        None => number,
+    };
     // A signal handler may have set it meanwhile.
     match counts.name.compare_exchange(0, new, Relaxed, Relaxed) {
         Ok(_) => new,
         Err(name) => name,
     }
+}
+
+/// The thread that forked this process, and its id here.
+static FORKED: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// The id of the thread with this name, with statistics; 0 where that is not known.
+pub fn id_of(name: usize) -> u32 {
+    let [forked, id] = [&FORKED[0], &FORKED[1]].map(|word| word.load(Relaxed));
+    match name == forked && name != 0 {
+        true => id as u32,
+        false => (name >> 32) as u32,
+    }
+}
+
+/// Notes the only thread of a child of fork(), whose id this is now.
+pub fn forked(id: u32) {
+    FORKED[0].store(me(), Relaxed);
+    FORKED[1].store(id as usize, Relaxed);
 }
 
 /// Returns the number of locks that the thread reads.

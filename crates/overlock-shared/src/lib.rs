@@ -14,11 +14,16 @@
 
 mod hash;
 mod text;
+mod waits;
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 pub use hash::{Keyed, Place, place};
 pub use text::Path;
+pub use waits::{
+    GAVE_UP, IS_LOCK, LIVE, Live, NOT_MEASURED, OWNERS, Owned, Owner, RECORDS, Record, THREADS,
+    Thread, WAITS_MAGIC, WAITS_PREFIX, WAITS_VERSION, Waits, WaitsHeader,
+};
 
 /// The first bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");

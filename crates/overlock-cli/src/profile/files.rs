@@ -86,6 +86,14 @@ impl Args {
         let mut named = given.filter_map(|(option, path)| path.is_some().then_some(option));
         named.next()
     }
+
+    /// The files that will be written, for a message.
+    pub fn named(&self) -> Vec<String> {
+        let given = self.given().into_iter();
+        given
+            .filter_map(|(_, path)| path.as_deref().map(files::name))
+            .collect()
+    }
 }
 
 /// The files, open since the start.

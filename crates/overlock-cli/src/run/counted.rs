@@ -21,7 +21,7 @@ const SHM: &str = "/dev/shm";
 
 /// The tables of the program that runs.
 #[derive(Debug)]
-struct Tables {
+pub struct Tables {
     dir: TempDir,
     child: u32,
     /// Whether single locks are shown.
@@ -29,13 +29,42 @@ struct Tables {
 }
 
 impl Tables {
-    fn processes(&self) -> Result<Vec<Process>, Exit> {
+    /// A directory for them. `objects` are single locks, to be shown.
+    pub fn new(objects: bool) -> Result<Self, Exit> {
+        Ok(Self {
+            dir: directory()?,
+            child: 0,
+            objects,
+        })
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Has the command count.
+    pub fn count(&self, command: &mut Command) {
+        command
+            .env("OVERLOCK_STAT", "1")
+            .env("OVERLOCK_STAT_DIR", self.dir());
+    }
+
+    /// Their contents.
+    pub fn processes(&self) -> Result<Vec<Process>, Exit> {
         stat::processes(self.dir.path(), self.child)
             .map_err(|error| Exit::Failed(format!("cannot read what was counted: {error}")))
     }
 
+    /// Says which processes could make none.
+    pub fn say_lost(&self) {
+        if let Some(text) = stat::without_table(self.dir()) {
+            stat::say(&text);
+        }
+    }
+
     /// Daemons go on counting, and a message says where. Without daemons the tables are removed.
-    fn leave(self) {
+    pub fn leave(self) {
         let living = stat::living(self.dir.path());
         let Some(first) = living.first() else {
             return;
@@ -72,41 +101,26 @@ impl Watch for Tables {
 }
 
 /// Runs the program to its end for what it counts alone. Daemons that it leaves have no reader.
-pub fn count(program: &Path, command: Command) -> Result<(ExitStatus, Vec<Process>), Exit> {
-    let mut tables = Tables {
-        dir: directory()?,
-        child: 0,
-        objects: false,
-    };
-    let status = launch::run(program, counting(command, &tables), &mut tables)?;
+pub fn count(program: &Path, mut command: Command) -> Result<(ExitStatus, Vec<Process>), Exit> {
+    let mut tables = Tables::new(false)?;
+    tables.count(&mut command);
+    let status = launch::run(program, command, &mut tables)?;
     Ok((status, tables.processes()?))
 }
 
-fn counting(mut command: Command, tables: &Tables) -> Command {
-    command
-        .env("OVERLOCK_STAT", "1")
-        .env("OVERLOCK_STAT_DIR", tables.dir.path());
-    command
-}
-
 /// Runs the program to its end, and reports.
-pub fn run(args: &Args, program: &Path, command: Command) -> Result<ExitStatus, Exit> {
+pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStatus, Exit> {
     let files = Files::open(&args.files)?;
-    let mut tables = Tables {
-        dir: directory()?,
-        child: 0,
-        objects: args.files.objects,
-    };
+    let mut tables = Tables::new(args.files.objects)?;
+    tables.count(&mut command);
     let start = Instant::now();
-    let status = launch::run(program, counting(command, &tables), &mut tables)?;
+    let status = launch::run(program, command, &mut tables)?;
     let seconds = start.elapsed().as_secs_f64();
     let processes = tables.processes()?;
     if !files.use_stdout() || args.stat {
         print(&processes, args.files.objects);
     }
-    if let Some(text) = stat::without_table(tables.dir.path()) {
-        stat::say(&text);
-    }
+    tables.say_lost();
     tables.leave();
     let words = args.launch.program.iter();
     files.write(&Document {
@@ -122,7 +136,7 @@ pub fn run(args: &Args, program: &Path, command: Command) -> Result<ExitStatus, 
 }
 
 /// The standard output is the program's.
-fn print(processes: &[Process], objects: bool) {
+pub fn print(processes: &[Process], objects: bool) {
     let width = width_of(io::stderr());
     stat::say(&stat::describe(processes, width, objects));
 }

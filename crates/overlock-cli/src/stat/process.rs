@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
-use overlock_shared::{FAILED, Header, PREFIX};
+use overlock_shared::{FAILED, Header, PREFIX, Table};
 use serde::Serialize;
 
 use super::mapping::Mapping;
@@ -49,12 +49,8 @@ impl Process {
     /// Reads the table as it is now. The symbols stay with the caller, who may call again.
     pub fn read(table: &Mapping, symbols: &mut Symbols) -> Self {
         let header = &table.header;
-        symbols.set_process(header.pid.load(Relaxed), since_s(header));
-        rows::meet(table, symbols);
+        meet(table, symbols);
         let lost = |count: &AtomicU64| count.load(Relaxed);
-        let mut program = [0; overlock_shared::Path::MAX];
-        let program = String::from_utf8_lossy(header.program.get(&mut program));
-        let program = program.rsplit('/').next().unwrap_or_default();
         let rows::Rows {
             locks,
             events,
@@ -62,10 +58,7 @@ impl Process {
         } = rows::rows(table, symbols);
         Self {
             pid: header.pid.load(Relaxed),
-            program: match program {
-                "" => symbols.program(),
-                program => symbols::plain(program),
-            },
+            program: program(table, symbols),
             locks,
             events,
             kept,
@@ -105,6 +98,23 @@ fn since_s(header: &Header) -> u64 {
 fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Brings the names up to what the table has.
+pub fn meet(table: &Table, symbols: &mut Symbols) {
+    let header = &table.header;
+    symbols.set_process(header.pid.load(Relaxed), since_s(header));
+    rows::meet(table, symbols);
+}
+
+/// The program's name: the first argument, without its directories.
+pub fn program(table: &Table, symbols: &Symbols) -> String {
+    let mut program = [0; overlock_shared::Path::MAX];
+    let program = String::from_utf8_lossy(table.header.program.get(&mut program));
+    match program.rsplit('/').next() {
+        None | Some("") => symbols.program(),
+        Some(name) => symbols::plain(name),
+    }
 }
 
 /// How long the threads have lived: until now, or until the process ended.

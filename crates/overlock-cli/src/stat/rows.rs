@@ -261,6 +261,12 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Rows {
 
 /// The places of a stack, or of its call site alone.
 pub(super) fn stack(table: &Table, number: u32, site: u64, symbols: &Symbols) -> Vec<Place> {
+    let frames = addresses(table, number, site).into_iter();
+    frames.map(|frame| symbols.call(frame)).collect()
+}
+
+/// The return addresses of a stack, or that of its call site alone; none without either.
+pub fn addresses(table: &Table, number: u32, site: u64) -> Vec<u64> {
     let stack = table.stacks.get((number as usize).wrapping_sub(1));
     // Acquire: as above.
     let stack = stack.filter(|stack| stack.ready.load(Acquire) != 0);
@@ -272,6 +278,6 @@ pub(super) fn stack(table: &Table, number: u32, site: u64, symbols: &Symbols) ->
             .collect(),
         None => vec![site],
     };
-    let frames = frames.into_iter().take_while(|&frame| frame != 0);
-    frames.map(|frame| symbols.call(frame)).collect()
+    let frames = frames.into_iter();
+    frames.take_while(|&frame| frame != 0).collect()
 }

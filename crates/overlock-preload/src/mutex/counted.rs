@@ -11,6 +11,7 @@ use super::{Mutex, NORMAL, Wait, raw};
 use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Spot, Where, flight};
+use crate::thread::{id_of, me};
 
 /// How many acquisitions are [watched](Mutex::is_watched) after a wait.
 const WATCHED: u32 = 64;
@@ -35,6 +36,7 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     }
     mutex.acquisitions().store(count.wrapping_add(1), Relaxed);
     mutex.note(site);
+    mutex.owner.store(me(), Relaxed);
     0
 }
 
@@ -54,7 +56,8 @@ impl Mutex {
             false => self.spare().load(Relaxed),
         };
         let stack = flight::stack(self.observed.load(Relaxed), site);
-        flight::Holder { site, stack }
+        let tid = id_of(self.owner.load(Relaxed));
+        flight::Holder { site, stack, tid }
     }
 
     /// Whether the acquisition after `count` others is recorded for the sake of later waiters: some
@@ -101,6 +104,7 @@ impl Mutex {
             let flight = at.map(|at| {
                 if is_waited_for {
                     stat::unfair(&at, count);
+                    stat::takes(self.address());
                 }
                 weight.map_or(0, |weight| stat::sample(at, weight))
             });
@@ -166,16 +170,23 @@ impl Mutex {
         self.acquisitions().store(count.wrapping_add(1), Relaxed);
         if self.is_plain() {
             self.note(site);
+            self.owner.store(me(), Relaxed);
         } else {
             self.spare().store(site as u32, Relaxed);
         }
         self.observed.store(flight, Relaxed);
     }
 
-    /// Releases the lock, whose owner's acquisition is recorded.
+    /// Releases the lock, whose owner's acquisition may be recorded.
     #[cold]
     pub(super) fn release_recorded(&self, release: impl FnOnce()) {
         let flight = self.observed.load(Relaxed);
+        if config::get().profile {
+            stat::releases(self.address(), false);
+        }
+        if flight == 0 {
+            return release();
+        }
         self.observed.store(0, Relaxed);
         stat::released_by(flight, release);
     }

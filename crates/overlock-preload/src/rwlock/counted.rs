@@ -10,12 +10,12 @@ use overlock_core::raw::RawRwLock;
 use overlock_shared::ObjectKind;
 
 use super::functions::{rdlock_generally, wrlock_generally};
-use super::{Passing, RwLock};
+use super::{Passing, READER, RwLock};
 use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::flight::{self, Holder};
 use crate::stat::{self, Spot, Where};
-use crate::thread::{self, me};
+use crate::thread::{self, id_of, me};
 
 at_cache_line!(".text.overlock.rdlock_counted");
 at_cache_line!(".text.overlock.wrlock_counted");
@@ -85,13 +85,17 @@ impl RwLock {
         if lock.is_write_locked() {
             let site = (self.written.load(Relaxed) >> 32) as u32;
             let stack = flight::stack(self.observed.load(Relaxed), site);
-            return Holder { site, stack };
+            let tid = id_of(self.writer.load(Relaxed));
+            return Holder { site, stack, tid };
         }
-        let site = match lock.is_locked() {
-            true => self.reader.load(Relaxed),
-            false => 0,
-        };
-        Holder { site, stack: 0 }
+        if !lock.is_locked() {
+            return Holder::default();
+        }
+        Holder {
+            site: self.reader.load(Relaxed),
+            stack: 0,
+            tid: self.lock[READER].load(Relaxed),
+        }
     }
 
     #[cold]
@@ -106,6 +110,7 @@ impl RwLock {
             self.note_reader(site);
             if let Some(at) = at.filter(|_| is_waited_for) {
                 stat::unfair(&at, call);
+                stat::takes(self.address());
             }
             if let (Some(at), Some(weight)) = (at, weight) {
                 stat::sample_shared(&at, weight);
@@ -132,6 +137,7 @@ impl RwLock {
     #[inline(always)]
     fn note_reader(&self, site: Site) {
         self.reader.store(site as u32, Relaxed);
+        self.lock[READER].store(id_of(me()), Relaxed);
     }
 
     #[cold]
@@ -149,6 +155,7 @@ impl RwLock {
         self.note_writer(site);
         if let Some(at) = at.filter(|_| is_waited_for) {
             stat::unfair(&at, count);
+            stat::takes(self.address());
         }
         if let (Some(at), Some(weight)) = (at, weight) {
             self.observed.store(stat::sample(at, weight), Relaxed);
@@ -176,6 +183,11 @@ impl RwLock {
     pub(super) fn release_counted(&self, release: impl FnOnce()) {
         // While a reader holds the lock there is no writer: the number is the caller's own, or 0.
         let flight = self.observed.load(Relaxed);
+        if config::get().profile {
+            let lock = self.recommended();
+            let is_readers = !lock.is_write_locked() && lock.is_contended();
+            stat::releases(self.address(), is_readers);
+        }
         if flight == 0 {
             return release();
         }

@@ -1,6 +1,7 @@
 //! The exported functions of `pthread_rwlock_t`.
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 use overlock_core::Deadline;
@@ -164,6 +165,10 @@ extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
         lock.release();
         return 0;
     }
+    // Of readers it is not known who is the last.
+    if config::get().profile && lock.writer_of_glibcs() != 0 {
+        stat::releases(lock.address(), false);
+    }
     // SAFETY: as above.
     unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }
 }
@@ -182,7 +187,14 @@ impl RwLock {
             // SAFETY: as above.
             _ => unsafe { real::pthread_rwlock_trywrlock(lock) },
         };
-        stat::count_theirs(self.address(), kind, site, attempt, wait)
+        let owner = || self.writer_of_glibcs();
+        stat::count_theirs(self.address(), (kind, site), owner, attempt, wait)
+    }
+
+    /// The id of the thread that has one of glibc's for writing, which that keeps at offset 24; or
+    /// 0.
+    fn writer_of_glibcs(&self) -> u32 {
+        self.observed.load(Relaxed)
     }
 }
 

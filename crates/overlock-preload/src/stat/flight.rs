@@ -7,6 +7,8 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 
+use overlock_shared::NOT_MEASURED;
+
 use super::spot::Spot;
 
 /// The number of flights at a time. Beyond it, recorded acquisitions have no hold time.
@@ -32,6 +34,9 @@ struct Slot {
     holder: AtomicU64,
     passed: AtomicU32,
     weight: AtomicU32,
+    holder_tid: AtomicU32,
+    released_ns: AtomicU64,
+    ran_ns: AtomicU64,
 }
 
 const NO_WAIT: u64 = u64::MAX;
@@ -48,6 +53,9 @@ static SLOTS: [Slot; FLIGHTS] = [const {
         holder: AtomicU64::new(0),
         passed: AtomicU32::new(0),
         weight: AtomicU32::new(0),
+        holder_tid: AtomicU32::new(0),
+        released_ns: AtomicU64::new(0),
+        ran_ns: AtomicU64::new(0),
     }
 }; FLIGHTS];
 
@@ -58,6 +66,8 @@ pub struct Holder {
     pub site: u32,
     /// The number of its stack, from 1 on; 0 where that is not known.
     pub stack: u32,
+    /// The thread's id; 0 where that is not known.
+    pub tid: u32,
 }
 
 /// The result of a wait.
@@ -69,6 +79,23 @@ pub struct Waited {
     pub holder: Holder,
     /// How often others acquired the lock meanwhile.
     pub passed: u32,
+    /// When the lock was released to it; 0 where that is not known.
+    pub released_ns: u64,
+    /// The holder's CPU time during the wait; [`NOT_MEASURED`] where that is not known.
+    pub ran_ns: u64,
+}
+
+impl Waited {
+    /// A wait of this length.
+    pub fn new(ns: u64, holder: Holder, passed: u32) -> Self {
+        Waited {
+            ns,
+            holder,
+            passed,
+            released_ns: 0,
+            ran_ns: NOT_MEASURED,
+        }
+    }
 }
 
 /// A flight that has ended.
@@ -98,7 +125,8 @@ pub fn begin(at: Spot, now_ns: u64, weight: u32, waited: Option<Waited>) -> u32 
         taken.then_some((index, slot))
     });
     let Some((index, slot)) = free else {
-        super::record::without_flight(&at, weight, waited.as_ref());
+        let waited = waited.as_ref().map(|waited| (now_ns, waited));
+        super::record::without_flight(&at, weight, waited);
         return 0;
     };
     slot.entry.store(at.entry, Relaxed);
@@ -107,16 +135,14 @@ pub fn begin(at: Spot, now_ns: u64, weight: u32, waited: Option<Waited>) -> u32 
     slot.site.store(at.site, Relaxed);
     slot.began_ns.store(now_ns, Relaxed);
     slot.weight.store(weight, Relaxed);
-    let none = Waited {
-        ns: NO_WAIT,
-        holder: Holder::default(),
-        passed: 0,
-    };
-    let waited = waited.unwrap_or(none);
+    let waited = waited.unwrap_or_else(|| Waited::new(NO_WAIT, Holder::default(), 0));
     slot.wait_ns.store(waited.ns, Relaxed);
     let holder = u64::from(waited.holder.stack) << 32 | u64::from(waited.holder.site);
     slot.holder.store(holder, Relaxed);
+    slot.holder_tid.store(waited.holder.tid, Relaxed);
     slot.passed.store(waited.passed, Relaxed);
+    slot.released_ns.store(waited.released_ns, Relaxed);
+    slot.ran_ns.store(waited.ran_ns, Relaxed);
     index as u32 + 1
 }
 
@@ -129,8 +155,13 @@ pub fn end(number: u32) -> Option<Flight> {
     let ns = slot.wait_ns.load(Relaxed);
     let waited = (ns != NO_WAIT).then(|| Waited {
         ns,
-        holder: holder_of(slot.holder.load(Relaxed)),
+        holder: Holder {
+            tid: slot.holder_tid.load(Relaxed),
+            ..holder_of(slot.holder.load(Relaxed))
+        },
         passed: slot.passed.load(Relaxed),
+        released_ns: slot.released_ns.load(Relaxed),
+        ran_ns: slot.ran_ns.load(Relaxed),
     });
     let flight = Flight {
         at: Spot {
@@ -152,6 +183,7 @@ fn holder_of(both: u64) -> Holder {
     Holder {
         site: both as u32,
         stack: (both >> 32) as u32,
+        tid: 0,
     }
 }
 

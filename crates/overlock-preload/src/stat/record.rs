@@ -5,9 +5,9 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use overlock_linux::__private::spin::Account;
 use overlock_shared::{Entry, Place, Table, place};
 
-use super::flight::{self, Waited};
+use super::flight::{self, Holder, Waited};
 use super::spot::Spot;
-use super::{FEW, UNFAIR, clock, one_in, table};
+use super::{FEW, UNFAIR, clock, one_in, single, table};
 
 /// Records an acquisition without a wait that was [sampled](super::sampled), with this weight.
 /// Returns the flight's number, for the release.
@@ -48,44 +48,59 @@ pub(crate) fn released_by(number: u32, release: impl FnOnce()) {
     };
     let held = at_ns.saturating_sub(flight.began_ns);
     let weight = u64::from(flight.weight);
+    // One that is watched has no weight, and others have waited for it.
+    single::has_held(held.saturating_mul(weight.max(1)));
     entry.acquisitions.fetch_add(weight, Relaxed);
     entry
         .hold_ns
         .fetch_add(held.saturating_mul(weight), Relaxed);
     raise(&entry.hold_max_ns, held);
     if let Some(waited) = &flight.waited {
-        record_passed(table, &flight.at, entry, waited);
+        record_passed(table, &flight.at, entry, flight.began_ns, waited);
     }
 }
 
-/// Records an acquisition that has no flight: its hold time is not known.
-pub(super) fn without_flight(at: &Spot, weight: u32, waited: Option<&Waited>) {
+/// Records an acquisition that has no flight: its hold time is not known. With a wait there is its
+/// end.
+pub(super) fn without_flight(at: &Spot, weight: u32, waited: Option<(u64, &Waited)>) {
     let Some((table, entry)) = at.entry() else {
         return;
     };
     entry.lost_holds.fetch_add(weight.into(), Relaxed);
     entry.acquisitions.fetch_add(weight.into(), Relaxed);
-    if let Some(waited) = waited {
-        record_passed(table, at, entry, waited);
+    if let Some((ended, waited)) = waited {
+        record_passed(table, at, entry, ended, waited);
     }
 }
 
 /// Records a wait that ended without the lock.
-pub(super) fn gave_up(at: &Spot, waited: &Waited) {
+pub(super) fn gave_up(at: &Spot, ended: u64, waited: &Waited) {
     if let Some((table, entry)) = at.entry() {
         entry.gave_up.fetch_add(1, Relaxed);
         record_wait(table, at, entry, waited.ns);
+        let times = (ended - waited.ns, ended);
+        single::record(at, entry, times, waited, single::flags(true, false));
         record_holder(table, at, waited);
     }
 }
 
 /// Records a wait for something to happen.
-pub(super) fn event(at: &Spot, ns: u64, account: &Account, gave_up: bool, as_lock: bool) {
+pub(super) fn event(
+    at: &Spot,
+    (began, ended): (u64, u64),
+    account: &Account,
+    gave_up: bool,
+    as_lock: bool,
+) {
+    let ns = ended.saturating_sub(began);
     if let Some((table, entry)) = at.entry() {
         entry.gave_up.fetch_add(gave_up.into(), Relaxed);
         entry.as_lock.fetch_add(as_lock.into(), Relaxed);
         record_wait(table, at, entry, ns);
         record_spins(entry, account);
+        let waited = Waited::new(ns, Holder::default(), 0);
+        let flags = single::flags(gave_up, as_lock);
+        single::record(at, entry, (began, ended), &waited, flags);
     }
 }
 
@@ -135,11 +150,13 @@ fn record_spins(entry: &Entry, account: &Account) {
 }
 
 /// Records a wait that has ended with the lock.
-fn record_passed(table: &Table, at: &Spot, entry: &Entry, waited: &Waited) {
+fn record_passed(table: &Table, at: &Spot, entry: &Entry, ended: u64, waited: &Waited) {
     record_wait(table, at, entry, waited.ns);
     entry.passed.fetch_add(waited.passed.into(), Relaxed);
     raise(&entry.passed_max, waited.passed.into());
     record_holder(table, at, waited);
+    let times = (ended.saturating_sub(waited.ns), ended);
+    single::record(at, entry, times, waited, 0);
 }
 
 fn record_holder(table: &Table, at: &Spot, waited: &Waited) {

@@ -2,13 +2,14 @@
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 use overlock_linux::__private::{system_call, variable};
-use overlock_shared::{FAILED, MAGIC, PREFIX, Path, Table, VERSION};
+use overlock_shared::{FAILED, MAGIC, PREFIX, Path, Table, VERSION, WAITS_PREFIX, Waits};
 
-use super::{clock, flight, modules, objects, threads, unwind};
+use super::{clock, flight, modules, objects, single, threads, unwind};
 use crate::config;
+use crate::thread::forked;
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -20,6 +21,9 @@ static DIR: Path = Path::EMPTY;
 
 /// The program's first argument at its start: it may write another over it.
 static PROGRAM: Path = Path::EMPTY;
+
+/// The length of the shortest wait that is shown by itself.
+static THRESHOLD_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Bound on file numbers: one process may exec this often, or so many earlier processes of the same
 /// id may have left their files behind.
@@ -43,6 +47,8 @@ fn settle() {
         .or_else(|| named(c"TMPDIR"))
         .unwrap_or(c"/tmp");
     DIR.set(dir.to_bytes());
+    let threshold = named(c"OVERLOCK_PROFILE").and_then(|text| text.to_str().ok()?.parse().ok());
+    THRESHOLD_NS.store(threshold.unwrap_or(0), Relaxed);
     unwind::start();
     PROGRAM.set(first_argument(&mut [0; Path::MAX]));
     PROCESS.store(pid(), Relaxed);
@@ -83,6 +89,12 @@ pub(crate) fn after_fork() {
     objects::after_fork();
     if PROCESS.load(Relaxed) != 0 {
         PROCESS.store(pid(), Relaxed);
+        forked(pid());
+    }
+    let waits = single::drop_parents();
+    if !waits.is_null() {
+        // SAFETY: as with the table below.
+        unsafe { libc::munmap(waits.cast(), size_of::<Waits>()) };
     }
     let parents = TABLE.swap(core::ptr::null_mut(), Relaxed);
     BEGUN.store(0, Relaxed);
@@ -170,7 +182,7 @@ fn make() -> Option<*mut Table> {
     if PROCESS.load(Relaxed) == 0 {
         keeping_errno(settle);
     }
-    let Some(made) = keeping_errno(create) else {
+    let Some((made, number)) = keeping_errno(create) else {
         say(b"overlock: no table for --stat: cannot create its file\n");
         // A daemon has no reader for that.
         let note = open(&Name::of(FAILED));
@@ -192,11 +204,26 @@ fn make() -> Option<*mut Table> {
     table.header.magic.store(MAGIC, Release);
     // Release: pairs with the load in `get`.
     TABLE.store(made, Release);
+    if config::get().profile {
+        keeping_errno(|| make_waits(number));
+    }
     Some(made)
 }
 
-/// Creates the mapping of a new file; leaves no file behind on failure.
-fn create() -> Option<*mut Table> {
+/// Makes the file for single waits, with the table's number. Without it there is the table alone.
+fn make_waits(number: u32) {
+    let mut name = Name::of(WAITS_PREFIX);
+    name.numbered(number);
+    let file = open(&name);
+    if file >= 0
+        && let Some(made) = made_of(file, &name)
+    {
+        single::start(made, THRESHOLD_NS.load(Relaxed), pid());
+    }
+}
+
+/// Creates the mapping of a new file, and its number; leaves no file behind on failure.
+fn create() -> Option<(*mut Table, u32)> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -207,7 +234,12 @@ fn create() -> Option<*mut Table> {
     if known && limit.rlim_cur < size_of::<Table>() as u64 {
         return None;
     }
-    let (file, name) = open_new()?;
+    let (file, name, number) = open_new()?;
+    Some((made_of(file, &name)?, number))
+}
+
+/// Maps a file that was created under this name, and removes it if that fails.
+fn made_of<T>(file: c_int, name: &Name) -> Option<*mut T> {
     let made = map(file);
     close(file);
     if made.is_none() {
@@ -224,8 +256,8 @@ fn close(file: c_int) {
 
 /// Maps the file, with all its blocks reserved: a store would end the program once the file system
 /// is full.
-fn map(file: c_int) -> Option<*mut Table> {
-    let size = size_of::<Table>();
+fn map<T>(file: c_int) -> Option<*mut T> {
+    let size = size_of::<T>();
     // SAFETY: a file of ours. By a direct system call: the C library's function is a cancellation
     // point.
     let reserved = unsafe { system_call!(libc::SYS_fallocate, file, 0, 0_i64, size as i64) } == 0;
@@ -244,17 +276,14 @@ fn map(file: c_int) -> Option<*mut Table> {
 }
 
 /// Creates a file with a name that does not exist yet.
-fn open_new() -> Option<(c_int, Name)> {
+fn open_new() -> Option<(c_int, Name, u32)> {
     let mut name = Name::of(PREFIX);
     let stem = name.length;
     for number in 0..MOST_NUMBERS {
         name.length = stem;
-        if number > 0 {
-            name.push(b".");
-            name.number(number);
-        }
+        name.numbered(number);
         match open(&name) {
-            file if file >= 0 => return Some((file, name)),
+            file if file >= 0 => return Some((file, name, number)),
             error if error == -libc::EEXIST => {}
             _ => return None,
         }
@@ -326,6 +355,14 @@ impl Name {
                 self.bytes[self.length] = byte;
                 self.length += 1;
             }
+        }
+    }
+
+    /// Adds the number of a file that is not the first.
+    fn numbered(&mut self, number: u32) {
+        if number > 0 {
+            self.push(b".");
+            self.number(number);
         }
     }
 

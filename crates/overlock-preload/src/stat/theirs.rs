@@ -2,8 +2,8 @@
 //! place: a baseline for our own.
 //!
 //! An attempt comes before the wait. If that finds the lock held, the time of the C library's
-//! function is the wait. The objects have no room for more, so nobody knows who holds them, and for
-//! how long.
+//! function is the wait. The objects name the thread that owns them, and have no room for more: the
+//! place from which they are held, and for how long, is not known.
 
 use core::ffi::c_int;
 
@@ -18,23 +18,28 @@ use crate::site::Site;
 use crate::thread;
 
 /// Acquires a lock by `attempt`, or else by `wait`, and counts both. Without statistics, `wait`
-/// alone. They return 0 or an errno.
+/// alone. They return 0 or an errno. `owner` is the id of the thread that has it, or 0.
 #[inline]
 pub(crate) fn count_theirs(
     object: usize,
-    kind: ObjectKind,
-    site: Site,
+    (kind, site): (ObjectKind, Site),
+    owner: impl FnOnce() -> u32,
     attempt: impl FnOnce() -> c_int,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
     match config::get().stat {
-        true => counted(Where { object, kind, site }, attempt, wait),
+        true => counted(Where { object, kind, site }, owner, attempt, wait),
         false => wait(),
     }
 }
 
 #[cold]
-fn counted(at: Where, attempt: impl FnOnce() -> c_int, wait: impl FnOnce() -> c_int) -> c_int {
+fn counted(
+    at: Where,
+    owner: impl FnOnce() -> u32,
+    attempt: impl FnOnce() -> c_int,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
     takes_lock();
     let weight = weight(thread::begin_call(), false);
     let spot = || table::keeping_errno(|| Spot::of(at));
@@ -46,7 +51,11 @@ fn counted(at: Where, attempt: impl FnOnce() -> c_int, wait: impl FnOnce() -> c_
         }
         return error;
     }
-    let waiting = Wait::begin(spot(), Holder::default(), 0);
+    let holder = Holder {
+        tid: owner(),
+        ..Holder::default()
+    };
+    let waiting = Wait::begin(spot(), holder, 0);
     let error = wait();
     match error {
         0 => waiting.over_shared(0),

@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use overlock_linux::__private::{ExitKey, system_call};
 use overlock_shared::Table;
 
-use super::{clock, table};
+use super::{clock, single, table};
 use crate::fork;
 
 /// The thread's state: 0 before it is counted, else the generation of the process in which it is,
@@ -62,6 +62,7 @@ unsafe extern "C" fn ends(_: *mut c_void) {
     {
         table.header.thread_ends.fetch_add(clock::now(), Relaxed);
         table.header.alive.fetch_sub(1, Relaxed);
+        single::ends();
     }
 }
 
@@ -69,6 +70,7 @@ unsafe extern "C" fn ends(_: *mut c_void) {
 pub fn process_ends() {
     if let Some(table) = table::present() {
         table.header.ended_ns.store(clock::now(), Relaxed);
+        single::ends();
     }
 }
 

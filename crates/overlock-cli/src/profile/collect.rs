@@ -1,0 +1,9 @@
+//! Collection of what a program under the drop-in shows of its waits.
+
+mod build;
+mod collector;
+mod kept;
+mod ring;
+
+pub use build::build;
+pub use collector::Collector;

@@ -1,0 +1,288 @@
+//! The document of what was collected, with names.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use overlock_profile::{Interner, Lock, Process, Profile, Sum, Thread, VERSION, Wait};
+use overlock_shared::{ObjectKind, Table};
+
+use super::collector::{Collected, Shown};
+use super::kept::{Kept, Single};
+use crate::stat::{self, Mapping, Symbols};
+
+/// A lock as people know it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Known {
+    process: u32,
+    name: String,
+    kind: String,
+    /// Of those without a name.
+    site: String,
+}
+
+/// An entry of a table, with its lock and stack.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    lock: u32,
+    stack: u32,
+}
+
+/// Makes the document, except for its [`Profile::run`].
+pub fn build(collected: Collected) -> Profile {
+    let mut builder = Builder::default();
+    for (index, process) in collected.processes.iter().enumerate() {
+        builder.add_process(index, process, &collected.kept);
+    }
+    builder.add_kept(collected.kept);
+    builder.profile.version = VERSION;
+    builder.profile
+}
+
+#[derive(Debug, Default)]
+struct Builder {
+    profile: Profile,
+    interner: Interner,
+    /// Those of the process before, whose files the next one may have too.
+    symbols: Symbols,
+    locks: HashMap<Known, u32>,
+    objects: HashMap<u32, HashSet<u64>>,
+    /// By lock: the time that it was held, in how many acquisitions.
+    holds: HashMap<u32, (u64, u64)>,
+    /// By process and entry.
+    places: HashMap<(usize, u32), Place>,
+    /// By process and holder, as in [`super::kept::Key`].
+    holders: HashMap<(usize, (u32, u32)), Option<u32>>,
+    threads: HashMap<(usize, u32), u32>,
+}
+
+impl Builder {
+    fn add_process(&mut self, index: usize, shown: &Shown, kept: &Kept) {
+        let Ok(table) = Mapping::open(&shown.ring.table) else {
+            return;
+        };
+        let mut symbols = self.symbols.beside();
+        stat::meet(&table, &mut symbols);
+        self.profile.processes.push(Process {
+            pid: shown.pid,
+            program: stat::program(&table, &symbols),
+        });
+        let lost = &mut self.profile.lost;
+        lost.waits += shown.ring.header.lost.0.load(Relaxed);
+        lost.short_waits += shown.ring.header.short.0.load(Relaxed);
+        for entry in 0..table.entries.len() {
+            self.add_entry(index, entry as u32, &table, &symbols, kept);
+        }
+        for key in kept.totals.keys().filter(|key| key.process == index) {
+            let (site, number) = key.held_at;
+            let holder = (index, key.held_at);
+            if self.holders.contains_key(&holder) {
+                continue;
+            }
+            let site = symbols.whole(site).unwrap_or(0);
+            let stack = stat::addresses(&table, number, site);
+            let stack = (!stack.is_empty()).then(|| self.stack(&symbols, &stack));
+            self.holders.insert(holder, stack);
+        }
+        self.add_threads(index, shown, kept);
+        self.symbols = symbols;
+    }
+
+    fn stack(&mut self, symbols: &Symbols, addresses: &[u64]) -> u32 {
+        let calls = addresses.iter().map(|&address| symbols.frames(address));
+        let calls: Vec<_> = calls.collect();
+        let frames = calls.iter().flat_map(|frames| frames.iter());
+        self.interner.stack(&mut self.profile, frames)
+    }
+
+    fn add_entry(
+        &mut self,
+        process: usize,
+        number: u32,
+        table: &Table,
+        symbols: &Symbols,
+        kept: &Kept,
+    ) {
+        let entry = &table.entries[number as usize];
+        let Some(sum) = stat::Sum::of(table, entry, symbols).filter(|sum| !sum.kind.is_kept())
+        else {
+            return;
+        };
+        let load = |word: &AtomicU64| word.load(Relaxed);
+        let is_lock = load(&entry.as_lock) * 2 > load(&entry.contentions);
+        let kind = match (sum.kind, is_lock) {
+            (ObjectKind::Cond, true) => "cond as lock",
+            (ObjectKind::Sem, true) => "sem as lock",
+            (kind, _) => kind.name(),
+        };
+        let site = sum
+            .site
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string);
+        let known = Known {
+            process: process as u32,
+            site: if sum.lock.is_empty() {
+                site
+            } else {
+                String::new()
+            },
+            name: sum.lock,
+            kind: kind.to_owned(),
+        };
+        let stack =
+            |number: &AtomicU32, site| stat::addresses(table, number.load(Relaxed), load(site));
+        let init = stack(&entry.init_stack, &entry.init);
+        let stack = stack(&entry.stack, &entry.site);
+        let init = (!init.is_empty()).then(|| self.stack(symbols, &init));
+        let stack = self.stack(symbols, &stack);
+        let lock = match self.locks.get(&known) {
+            Some(&lock) => lock,
+            None => {
+                let lock = self.profile.locks.len() as u32;
+                self.profile.locks.push(Lock {
+                    process: process as u32,
+                    name: known.name.clone(),
+                    kind: known.kind.clone(),
+                    is_event: sum.kind.is_event() && !is_lock,
+                    address: load(&entry.object),
+                    objects: 1,
+                    init,
+                    ..Lock::default()
+                });
+                self.locks.insert(known, lock);
+                lock
+            }
+        };
+        self.places.insert((process, number), Place { lock, stack });
+        self.objects
+            .entry(lock)
+            .or_default()
+            .insert(load(&entry.object));
+        let index = lock;
+        let lock = &mut self.profile.locks[index as usize];
+        if let Some(lengths) = kept.lengths.get(&(process, number)) {
+            lock.distribution.add(lengths);
+        }
+        if !sum.kind.is_sampled() {
+            return;
+        }
+        let more = load(&entry.acquisitions);
+        let holds = self.holds.entry(index).or_default();
+        holds.0 += load(&entry.hold_ns);
+        holds.1 += more.saturating_sub(load(&entry.lost_holds));
+        if holds.1 > 0 {
+            let longest = load(&entry.hold_max_ns);
+            lock.hold_avg_ns = Some(holds.0 as f64 / holds.1 as f64);
+            lock.hold_max_ns = Some(lock.hold_max_ns.unwrap_or(0).max(longest));
+        }
+        lock.acquisitions = Some(lock.acquisitions.unwrap_or(0) + more);
+        lock.is_estimated |= more > load(&entry.contentions);
+    }
+
+    fn add_threads(&mut self, index: usize, shown: &Shown, kept: &Kept) {
+        let waiters = kept.threads.keys().filter(|(process, _)| *process == index);
+        let singles = kept.singles.iter().filter(|one| one.process == index);
+        let holders = singles.map(|one| one.ended.holder).filter(|&tid| tid != 0);
+        let mut tids: Vec<u32> = waiters.map(|(_, tid)| *tid).chain(holders).collect();
+        tids.extend(shown.threads.keys());
+        tids.sort_unstable();
+        tids.dedup();
+        for tid in tids {
+            let seen = shown.threads.get(&tid).cloned().unwrap_or_default();
+            let own = shown.ring.thread(tid);
+            let ended = own.map(|own| own.cpu_ns.load(Relaxed)).filter(|&ns| ns > 0);
+            self.threads
+                .insert((index, tid), self.profile.threads.len() as u32);
+            self.profile.threads.push(Thread {
+                process: index as u32,
+                tid,
+                name: seen.name,
+                cpu_ns: ended.or(seen.cpu_ns),
+                wait_ns: kept.threads.get(&(index, tid)).copied().unwrap_or(0),
+                held_ns: own.map(|own| own.held_ns.load(Relaxed)),
+            });
+        }
+    }
+
+    fn add_kept(&mut self, kept: Kept) {
+        let mut sums: HashMap<((u32, u32), Option<u32>), Sum> = HashMap::new();
+        for (key, total) in kept.totals {
+            let Some(&place) = self.places.get(&(key.process, key.entry)) else {
+                self.profile.lost.waits += total.waits;
+                continue;
+            };
+            let holder = self
+                .holders
+                .get(&(key.process, key.held_at))
+                .copied()
+                .flatten();
+            let sum = sums
+                .entry(((place.lock, place.stack), holder))
+                .or_insert_with(|| Sum {
+                    lock: place.lock,
+                    stack: place.stack,
+                    holder_stack: holder,
+                    ..Sum::default()
+                });
+            sum.waits += total.waits;
+            sum.wait_ns += total.wait_ns;
+            sum.max_ns = sum.max_ns.max(total.max_ns);
+            sum.gave_up += total.gave_up;
+            sum.passed += total.passed;
+            sum.parts.add(&total.parts);
+        }
+        let mut sums: Vec<Sum> = sums.into_values().collect();
+        sums.sort_by_key(|sum| (std::cmp::Reverse(sum.wait_ns), sum.lock, sum.stack));
+        self.profile.sums = sums;
+        for single in kept.singles {
+            self.add_single(single);
+        }
+        self.profile.lost.single_waits = kept.lost;
+        self.profile.waits.sort_by_key(|wait| wait.began_ns);
+        for (lock, objects) in &self.objects {
+            let lock = &mut self.profile.locks[*lock as usize];
+            lock.objects = objects.len() as u64;
+            if lock.name.is_empty() {
+                lock.name = match lock.objects {
+                    1 => format!("{:#x}", lock.address),
+                    several => format!("{several} objects"),
+                };
+            }
+        }
+    }
+
+    fn add_single(&mut self, single: Single) {
+        let Single {
+            process,
+            ended,
+            parts,
+        } = single;
+        let place = self.places.get(&(process, ended.entry));
+        let thread = self.threads.get(&(process, ended.tid));
+        let (Some(place), Some(&thread)) = (place, thread) else {
+            self.profile.lost.single_waits += 1;
+            return;
+        };
+        self.objects
+            .entry(place.lock)
+            .or_default()
+            .insert(ended.object);
+        self.profile.waits.push(Wait {
+            thread,
+            lock: place.lock,
+            stack: place.stack,
+            began_ns: ended.began_ns,
+            wait_ns: ended.ns(),
+            holder: self.threads.get(&(process, ended.holder)).copied(),
+            holder_stack: self
+                .holders
+                .get(&(process, ended.held_at))
+                .copied()
+                .flatten(),
+            released_ns: ended.released_ns,
+            gave_up: ended.gave_up,
+            parts,
+            behind: None,
+        });
+    }
+}

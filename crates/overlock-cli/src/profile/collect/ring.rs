@@ -1,0 +1,211 @@
+//! The file in which a process shows its single waits.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::ops::Deref;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use overlock_shared::{
+    GAVE_UP, IS_LOCK, NOT_MEASURED, ObjectKind, PREFIX, RECORDS, Record, WAITS_MAGIC, WAITS_PREFIX,
+    WAITS_VERSION, Waits,
+};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// A wait that has ended, as the process has recorded it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// The index of its entry in the process's table.
+    pub entry: u32,
+    pub kind: ObjectKind,
+    pub tid: u32,
+    /// The thread that held the lock when it began; 0 where that is not known.
+    pub holder: u32,
+    /// The lower half of the holder's call site, and the number of its stack.
+    pub held_at: (u32, u32),
+    pub passed: u32,
+    pub gave_up: bool,
+    pub is_lock: bool,
+    pub object: u64,
+    pub began_ns: u64,
+    pub ended_ns: u64,
+    pub released_ns: Option<u64>,
+    /// The holder's CPU time during it.
+    pub ran_ns: Option<u64>,
+}
+
+impl Ended {
+    fn of(record: &Record) -> Option<Self> {
+        let flags = record.flags.load(Relaxed);
+        let began_ns = record.began_ns.load(Relaxed);
+        Some(Self {
+            entry: record.entry.load(Relaxed),
+            kind: record.kind()?,
+            tid: record.tid.load(Relaxed),
+            holder: record.holder.load(Relaxed),
+            held_at: (
+                record.holder_site.load(Relaxed),
+                record.holder_stack.load(Relaxed),
+            ),
+            passed: record.passed.load(Relaxed),
+            gave_up: flags & GAVE_UP != 0,
+            is_lock: flags & IS_LOCK != 0,
+            object: record.object.load(Relaxed),
+            began_ns,
+            ended_ns: record.ended_ns.load(Relaxed).max(began_ns),
+            released_ns: Some(record.released_ns.load(Relaxed)).filter(|&ns| ns != 0),
+            ran_ns: Some(record.ran_ns.load(Relaxed)).filter(|&ns| ns != NOT_MEASURED),
+        })
+    }
+
+    /// Its length.
+    pub fn ns(&self) -> u64 {
+        self.ended_ns - self.began_ns
+    }
+
+    /// Whether it was for something to happen.
+    pub fn is_event(&self) -> bool {
+        self.kind.is_event() && !self.is_lock
+    }
+}
+
+/// The mapped file.
+#[derive(Debug)]
+pub struct Ring {
+    waits: NonNull<Waits>,
+    /// The process's table.
+    pub table: PathBuf,
+    /// The number of the next record.
+    next: u64,
+    /// Earlier ones that were not written yet.
+    unwritten: Vec<u64>,
+}
+
+// SAFETY: the mapping belongs to no thread.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Maps a file. One of another user is refused: its creator may shorten it, and an access to a
+    /// shortened mapping is fatal.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)?;
+        let metadata = file.metadata()?;
+        let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
+        let size = size_of::<Waits>();
+        if !metadata.is_file() || metadata.len() != size as u64 || !is_ours {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let both = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping wherever there is room.
+        let mapped = unsafe { mmap(ptr::null_mut(), size, both, MapFlags::SHARED, &file, 0) }?;
+        let ring = Self {
+            waits: NonNull::new(mapped.cast()).ok_or(io::ErrorKind::InvalidData)?,
+            table: beside(path),
+            next: 0,
+            unwritten: Vec::new(),
+        };
+        // Acquire: pairs with the store that ends the program's preparation.
+        let is_ready = ring.header.magic.load(Acquire) == WAITS_MAGIC
+            && ring.header.version.load(Relaxed) == WAITS_VERSION;
+        is_ready
+            .then_some(ring)
+            .ok_or(io::ErrorKind::InvalidData.into())
+    }
+
+    /// Takes all waits that have ended since the last call.
+    pub fn drain(&mut self, mut take: impl FnMut(Ended)) {
+        let until = self.header.next.0.load(Relaxed);
+        let known = std::mem::take(&mut self.unwritten);
+        let mut unwritten = Vec::new();
+        for number in known.into_iter().chain(self.next..until) {
+            let record = &self.records[number as usize % RECORDS];
+            let lap = number / RECORDS as u64;
+            // Acquire: pairs with the store of the thread that has written it (W-full).
+            if record.state.load(Acquire) != lap * 2 + 1 {
+                unwritten.push(number);
+                continue;
+            }
+            let ended = Ended::of(record);
+            // Release: the next lap's thread writes after this (W-free).
+            record.state.store((lap + 1) * 2, Release);
+            if let Some(ended) = ended {
+                take(ended);
+            }
+        }
+        (self.next, self.unwritten) = (until, unwritten);
+    }
+}
+
+/// The table that has the same number.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let number = name.strip_prefix(WAITS_PREFIX.as_bytes()).unwrap_or(name);
+    let name = [PREFIX.as_bytes(), number].concat();
+    path.with_file_name(std::ffi::OsStr::from_bytes(&name))
+}
+
+impl Deref for Ring {
+    type Target = Waits;
+
+    fn deref(&self) -> &Waits {
+        // SAFETY: mapped until this is dropped, and of that size; made of atomics only, which
+        // another process may change.
+        unsafe { self.waits.as_ref() }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that `open` has made; references to it do not outlive `self`.
+        let unmapped = unsafe { munmap(self.waits.as_ptr().cast(), size_of::<Waits>()) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_record_is_taken_once_and_its_place_is_free_for_the_next_lap() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("overlock-waits.7.1");
+        let file = fs::File::create_new(&path).unwrap();
+        file.set_len(size_of::<Waits>() as u64).unwrap();
+        assert!(Ring::open(&path).is_err());
+        use std::os::unix::fs::FileExt;
+        file.write_all_at(&WAITS_MAGIC.to_ne_bytes(), 0).unwrap();
+        file.write_all_at(&WAITS_VERSION.to_ne_bytes(), 8).unwrap();
+        let mut ring = Ring::open(&path).unwrap();
+        assert!(ring.table.ends_with("overlock-stat.7.1"));
+        let write = |ring: &Ring, number: usize| {
+            let record = &ring.records[number];
+            record.kind.store(ObjectKind::Mutex as u32, Relaxed);
+            record.tid.store(number as u32, Relaxed);
+            record.state.store(1, Relaxed);
+        };
+        let taken = |ring: &mut Ring| {
+            let mut tids = Vec::new();
+            ring.drain(|ended| tids.push(ended.tid));
+            tids
+        };
+        // The second is not written yet.
+        ring.header.next.0.store(3, Relaxed);
+        write(&ring, 0);
+        write(&ring, 2);
+        assert_eq!(taken(&mut ring), [0, 2]);
+        write(&ring, 1);
+        assert_eq!(taken(&mut ring), [1]);
+        assert_eq!(taken(&mut ring), [0; 0]);
+        assert_eq!(ring.records[1].state.load(Relaxed), 2);
+    }
+}

@@ -1,0 +1,284 @@
+// Waits for a mutex, each for one reason: `causes REASON [GROUP]`. GROUP is a directory of a cgroup
+// with a quota, for `quota`. Prints how many waits there were.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WAITS = 10, HOLD_MS = 40 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t inner = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t meet;
+static int ends[2];
+static int faults;
+static char *pages;
+static volatile int done;
+
+static long now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+static void rest(int millis)
+{
+    struct timespec time = { 0, millis * 1000000L };
+    nanosleep(&time, NULL);
+}
+
+static void work(clockid_t clock, int millis)
+{
+    long end = now(clock) + millis * 1000000L;
+    while (now(clock) < end)
+        ;
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        exit(77);
+}
+
+// What the holder does with the lock.
+static void computes(int n)
+{
+    (void)n;
+    work(CLOCK_THREAD_CPUTIME_ID, HOLD_MS);
+}
+
+static void sleeps(int n)
+{
+    (void)n;
+    rest(HOLD_MS);
+}
+
+static void writes(int n)
+{
+    (void)n;
+    char more = 'x';
+    if (write(ends[1], &more, 1) != 1)
+        abort();
+}
+
+static void touches(int n)
+{
+    pages[n * 4096L] = 1;
+}
+
+static void locks(int n)
+{
+    (void)n;
+    pthread_mutex_lock(&inner);
+    pthread_mutex_unlock(&inner);
+}
+
+static void frees(int n)
+{
+    (void)n;
+    work(CLOCK_THREAD_CPUTIME_ID, 2);
+}
+
+static void (*holds)(int) = computes;
+static int holder_cpu = -1, waiter_cpu = -1;
+static pid_t holder_tid;
+
+static void *holder(void *unused)
+{
+    if (holder_cpu >= 0)
+        pin(holder_cpu);
+    holder_tid = syscall(SYS_gettid);
+    for (int n = 0; n < WAITS; n++) {
+        pthread_mutex_lock(&lock);
+        pthread_barrier_wait(&meet);
+        // The waiter is there by then.
+        if (holds == frees)
+            rest(5);
+        holds(n);
+        pthread_mutex_unlock(&lock);
+        pthread_barrier_wait(&meet);
+    }
+    return unused;
+}
+
+static void *waiter(void *unused)
+{
+    if (waiter_cpu >= 0)
+        pin(waiter_cpu);
+    for (int n = 0; n < WAITS; n++) {
+        pthread_barrier_wait(&meet);
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+        pthread_barrier_wait(&meet);
+    }
+    return unused;
+}
+
+// Empties the pipe, slowly.
+static void *reader(void *unused)
+{
+    static char some[4096];
+    while (!done) {
+        rest(HOLD_MS);
+        if (read(ends[0], some, sizeof some) < 0)
+            break;
+    }
+    return unused;
+}
+
+// Gives the pages, slowly.
+static void *pager(void *unused)
+{
+    static char page[4096];
+    struct uffd_msg message;
+    while (read(faults, &message, sizeof message) == sizeof message) {
+        rest(HOLD_MS);
+        struct uffdio_copy copy = {
+            .dst = message.arg.pagefault.address & ~4095ULL,
+            .src = (unsigned long)page,
+            .len = 4096,
+        };
+        ioctl(faults, UFFDIO_COPY, &copy);
+    }
+    return unused;
+}
+
+// Holds what the holder wants.
+static void *owner(void *unused)
+{
+    while (!done) {
+        pthread_mutex_lock(&inner);
+        rest(HOLD_MS);
+        pthread_mutex_unlock(&inner);
+        rest(1);
+    }
+    return unused;
+}
+
+static void *hog(void *nice)
+{
+    pin(0);
+    if (nice)
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -10);
+    while (!done)
+        ;
+    return NULL;
+}
+
+// Stops the holder, and lets it go, again and again.
+static pid_t stop(void)
+{
+    pid_t tracer = fork();
+    if (tracer != 0)
+        return tracer;
+    signal(SIGTERM, SIG_DFL);
+    for (;;) {
+        rest(3);
+        if (ptrace(PTRACE_ATTACH, holder_tid, 0, 0) != 0)
+            _exit(0);
+        waitpid(holder_tid, NULL, __WALL);
+        rest(50);
+        ptrace(PTRACE_DETACH, holder_tid, 0, 0);
+    }
+}
+
+static void *begin(void *(*run)(void *), void *argument)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run, argument) != 0)
+        abort();
+    return (void *)thread;
+}
+
+int main(int argc, char **argv)
+{
+    const char *reason = argc > 1 ? argv[1] : "";
+    pid_t tracer = 0;
+    pthread_barrier_init(&meet, NULL, 2);
+    if (strcmp(reason, "sleep") == 0) {
+        holds = sleeps;
+    } else if (strcmp(reason, "write") == 0) {
+        holds = writes;
+        if (pipe(ends) != 0)
+            return 77;
+        fcntl(ends[1], F_SETPIPE_SZ, 4096);
+        char full[4096] = { 0 };
+        if (write(ends[1], full, sizeof full) != sizeof full)
+            return 77;
+        // Each write waits for the reader, which takes a part.
+        begin(reader, NULL);
+    } else if (strcmp(reason, "fault") == 0) {
+        holds = touches;
+        pages = mmap(NULL, WAITS * 4096L, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+        struct uffdio_api api = { .api = UFFD_API };
+        struct uffdio_register range = {
+            .range = { (unsigned long)pages, WAITS * 4096UL },
+            .mode = UFFDIO_REGISTER_MODE_MISSING,
+        };
+        if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0
+            || ioctl(faults, UFFDIO_REGISTER, &range) != 0)
+            return 77;
+        begin(pager, NULL);
+    } else if (strcmp(reason, "lock") == 0) {
+        holds = locks;
+        begin(owner, NULL);
+    } else if (strcmp(reason, "preempt") == 0) {
+        // Four others share the holder's CPU, with more weight.
+        holder_cpu = 0;
+        holds = frees;
+        for (int n = 0; n < 4; n++)
+            begin(hog, &meet);
+    } else if (strcmp(reason, "wake") == 0) {
+        waiter_cpu = 0;
+        holder_cpu = 1;
+        holds = frees;
+        for (int n = 0; n < 4; n++)
+            begin(hog, &meet);
+    } else if (strcmp(reason, "quota") == 0) {
+        if (argc < 3)
+            return 2;
+        char path[512];
+        snprintf(path, sizeof path, "%s/cgroup.procs", argv[2]);
+        FILE *file = fopen(path, "w");
+        if (!file || fprintf(file, "%d\n", getpid()) < 0 || fclose(file) != 0)
+            return 77;
+    } else if (strcmp(reason, "stop") != 0 && strcmp(reason, "compute") != 0) {
+        return 2;
+    }
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, holder, NULL);
+    if (strcmp(reason, "stop") == 0) {
+        while (holder_tid == 0)
+            rest(1);
+        tracer = stop();
+    }
+    pthread_create(&threads[1], NULL, waiter, NULL);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    if (tracer > 0) {
+        kill(tracer, SIGTERM);
+        waitpid(tracer, NULL, 0);
+    }
+    done = 1;
+    printf("%d\n", WAITS);
+    return 0;
+}

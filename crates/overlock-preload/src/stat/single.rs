@@ -1,0 +1,284 @@
+//! Single waits, for `overlock profile`: the second [file](overlock_shared::Waits), and what is
+//! written there.
+//!
+//! A wait is shown while it lasts, and recorded when the lock that it ended with has been released:
+//! the slow work delays no waiter. The acquisition itself only notes what is gone later: when the
+//! lock was released to it, and, of a wait that was long, for how long its holder has run.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+
+use overlock_shared::{
+    Entry, GAVE_UP, IS_LOCK, LIVE, NOT_MEASURED, Owned, RECORDS, Thread, WAITS_MAGIC,
+    WAITS_VERSION, Waits,
+};
+
+use super::flight::Waited;
+use super::spot::Spot;
+use super::{clock, table};
+use crate::thread::{id_of, me};
+
+static WAITS: AtomicPtr<Waits> = AtomicPtr::new(core::ptr::null_mut());
+
+/// A wait has its holder's clock read if those at its entry take this long on average: the two
+/// readings take half a microsecond.
+const LONG_NS: u64 = 20_000;
+
+/// Begins to show waits in the mapping of a new file, of zeros.
+pub(super) fn start(made: *mut Waits, threshold_ns: u64, pid: u32) {
+    // SAFETY: just mapped, zeroed, and of that size.
+    let header = unsafe { &(*made).header };
+    header.version.store(WAITS_VERSION, Relaxed);
+    header.pid.store(pid, Relaxed);
+    header.threshold_ns.store(threshold_ns, Relaxed);
+    // Release: the reader that sees it (acquire) sees the above.
+    header.magic.store(WAITS_MAGIC, Release);
+    // Release: pairs with the load in `waits`.
+    WAITS.store(made, Release);
+}
+
+/// The mapping, which a child of fork() drops.
+pub(super) fn drop_parents() -> *mut Waits {
+    WAITS.swap(core::ptr::null_mut(), Relaxed)
+}
+
+fn waits() -> Option<&'static Waits> {
+    // Acquire: pairs with the store in `start`. SAFETY: a mapping of that size, which is only
+    // unmapped in a child of fork() while it has one thread, and is made of atomics.
+    unsafe { WAITS.load(Acquire).as_ref() }
+}
+
+/// A wait that is shown.
+#[derive(Debug)]
+pub(super) struct Shown {
+    /// The index of its place; [`LIVE`] without one.
+    place: u32,
+    holder: u32,
+    /// The holder's CPU time at the beginning.
+    cpu_ns: u64,
+}
+
+/// Shows a wait for a lock that the thread `holder` has, or 0.
+pub(super) fn begin(at: &Spot, began_ns: u64, holder: u32) -> Shown {
+    let mut shown = Shown {
+        place: LIVE as u32,
+        holder,
+        cpu_ns: NOT_MEASURED,
+    };
+    let Some(waits) = waits() else {
+        return shown;
+    };
+    let object = at.object as u64;
+    let owner = waits.owner(object);
+    let known = Owned::of(owner.word.load(Relaxed));
+    let found = Owned::new(object, holder);
+    // That it was released stays known.
+    if known != found.released() {
+        owner.word.store(found.word(), Relaxed);
+    }
+    let Some((_, entry)) = at.entry() else {
+        return shown;
+    };
+    if holder != 0 && has_long_waits(entry) {
+        shown.cpu_ns = clock::cpu_of(holder);
+    }
+    let tid = id_of(me());
+    if let Some(place) = free_place(&waits.in_use, tid) {
+        shown.place = place as u32;
+        let live = &waits.live[place];
+        live.holder.store(holder, Relaxed);
+        live.kind.store(entry.kind.load(Relaxed), Relaxed);
+        live.entry.store(at.entry, Relaxed);
+        live.began_ns.store(began_ns, Relaxed);
+        live.object.store(object, Relaxed);
+        // Release: a reader that sees the thread sees its wait, or a later one.
+        live.tid.store(tid, Release);
+    }
+    shown
+}
+
+fn has_long_waits(entry: &Entry) -> bool {
+    let count = entry.contentions.load(Relaxed);
+    // Nothing is known of the first one.
+    entry.wait_ns.load(Relaxed) >= count.saturating_mul(LONG_NS)
+}
+
+/// Takes a place, near one that depends on the thread.
+fn free_place(in_use: &[AtomicU64], tid: u32) -> Option<usize> {
+    let start = tid as usize % in_use.len();
+    (0..in_use.len()).find_map(|step| {
+        let index = (start + step) % in_use.len();
+        let word = &in_use[index];
+        let mut seen = word.load(Relaxed);
+        while seen != u64::MAX {
+            let bit = seen.trailing_ones();
+            // Acquire: pairs with the release in `hide`, after the last use of the place.
+            match word.compare_exchange_weak(seen, seen | 1 << bit, Acquire, Relaxed) {
+                Ok(_) => return Some(index * 64 + bit as usize),
+                Err(other) => seen = other,
+            }
+        }
+        None
+    })
+}
+
+impl Shown {
+    /// Shows the wait no more.
+    fn hide(&self, waits: &Waits) {
+        let place = self.place as usize;
+        if let Some(live) = waits.live.get(place) {
+            live.tid.store(0, Relaxed);
+            // Release: pairs with the acquire in `free_place`.
+            waits.in_use[place / 64].fetch_and(!(1 << (place % 64)), Release);
+        }
+    }
+
+    /// The wait ends with the lock. Adds to its result what is known now and not later.
+    pub(super) fn over(&self, object: usize, now: u64, waited: &mut Waited) {
+        let Some(waits) = waits() else {
+            return;
+        };
+        self.hide(waits);
+        let began = now.saturating_sub(waited.ns);
+        let owner = waits.owner(object as u64);
+        let last = Owned::of(owner.word.load(Relaxed));
+        if last.is_of(object as u64) && last.is_released {
+            // The lock orders it, if it is of this lock.
+            let at = owner.released_ns.load(Relaxed);
+            if (began..=now).contains(&at) {
+                waited.released_ns = at;
+            }
+        }
+        if self.cpu_ns != NOT_MEASURED && waited.passed == 0 && waited.ns >= LONG_NS {
+            let ran = clock::cpu_of(self.holder).saturating_sub(self.cpu_ns);
+            waited.ran_ns = ran;
+        }
+        takes(object);
+    }
+
+    /// The wait ends without the lock.
+    pub(super) fn gave_up(&self) {
+        if let Some(waits) = waits() {
+            self.hide(waits);
+        }
+    }
+}
+
+/// The calling thread has acquired a lock that others wait for.
+pub(crate) fn takes(object: usize) {
+    if let Some(waits) = waits() {
+        let owned = Owned::new(object as u64, id_of(me()));
+        let owner = waits.owner(object as u64);
+        owner.word.store(owned.word(), Relaxed);
+    }
+}
+
+/// The calling thread is about to release a lock. `is_again` if others have shares of it, of which
+/// the last release counts.
+pub(crate) fn releases(object: usize, is_again: bool) {
+    let Some(waits) = waits() else {
+        return;
+    };
+    let owner = waits.owner(object as u64);
+    let owned = Owned::of(owner.word.load(Relaxed));
+    if owned.is_of(object as u64) && (!owned.is_released || is_again) {
+        owner.released_ns.store(clock::now(), Relaxed);
+        owner.word.store(owned.released().word(), Relaxed);
+    }
+}
+
+/// Records a wait that has ended.
+pub(super) fn record(
+    at: &Spot,
+    entry: &Entry,
+    (began, ended): (u64, u64),
+    waited: &Waited,
+    flags: u32,
+) {
+    let Some(waits) = waits() else {
+        return;
+    };
+    let header = &waits.header;
+    if waited.ns < header.threshold_ns.load(Relaxed) {
+        header.short.0.fetch_add(1, Relaxed);
+        return;
+    }
+    let mut number = header.next.0.load(Relaxed);
+    let record = loop {
+        let record = &waits.records[number as usize % RECORDS];
+        let free = number / RECORDS as u64 * 2;
+        // Acquire: pairs with the reader's release (W-free).
+        if record.state.load(Acquire) != free {
+            let latest = header.next.0.load(Relaxed);
+            if latest == number {
+                header.lost.0.fetch_add(1, Relaxed);
+                return;
+            }
+            number = latest;
+            continue;
+        }
+        // Relaxed: the number orders nothing; who has it owns the record.
+        match (header.next.0).compare_exchange_weak(number, number + 1, Relaxed, Relaxed) {
+            Ok(_) => break record,
+            Err(other) => number = other,
+        }
+    };
+    record.entry.store(at.entry, Relaxed);
+    record.kind.store(entry.kind.load(Relaxed), Relaxed);
+    record.tid.store(id_of(me()), Relaxed);
+    record.holder.store(waited.holder.tid, Relaxed);
+    record.holder_site.store(waited.holder.site, Relaxed);
+    record.holder_stack.store(waited.holder.stack, Relaxed);
+    record.passed.store(waited.passed, Relaxed);
+    record.flags.store(flags, Relaxed);
+    record.object.store(at.object as u64, Relaxed);
+    record.began_ns.store(began, Relaxed);
+    record.ended_ns.store(ended, Relaxed);
+    record.released_ns.store(waited.released_ns, Relaxed);
+    record.ran_ns.store(waited.ran_ns, Relaxed);
+    // W-full: release, pairs with the reader's acquire.
+    record.state.store(number / RECORDS as u64 * 2 + 1, Release);
+}
+
+/// The flags of a record.
+pub(super) fn flags(gave_up: bool, is_lock: bool) -> u32 {
+    let flag = |is: bool, flag| if is { flag } else { 0 };
+    flag(gave_up, GAVE_UP) | flag(is_lock, IS_LOCK)
+}
+
+/// The figures of the calling thread.
+fn mine() -> Option<&'static Thread> {
+    let waits = waits()?;
+    let tid = id_of(me());
+    let thread = &waits.threads[tid as usize % waits.threads.len()];
+    if thread.tid.load(Relaxed) != tid {
+        thread.cpu_ns.store(0, Relaxed);
+        thread.held_ns.store(0, Relaxed);
+        thread.tid.store(tid, Relaxed);
+    }
+    Some(thread)
+}
+
+/// The calling thread has held a lock.
+pub(super) fn has_held(ns: u64) {
+    if let Some(thread) = mine() {
+        let before = thread.held_ns.load(Relaxed);
+        thread.held_ns.store(before.saturating_add(ns), Relaxed);
+    }
+}
+
+/// The calling thread ends.
+pub(super) fn ends() {
+    if let Some(thread) = mine() {
+        thread.cpu_ns.store(clock::cpu(), Relaxed);
+    }
+}
+
+/// The id of the calling thread, where statistics want it, and it may be asked for.
+pub(crate) fn thread_id() -> Option<u32> {
+    if !crate::config::get().stat || !table::may_open() {
+        return None;
+    }
+    // SAFETY: it has no preconditions.
+    Some(unsafe { overlock_linux::__private::system_call!(libc::SYS_gettid) } as u32)
+}
