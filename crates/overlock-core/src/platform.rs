@@ -376,8 +376,9 @@ pub trait FutexPlatform: Platform {
         false
     }
 
-    /// Notes that the thread waits as the owner of this gate, an address. If a signal handler jumps
-    /// out of the wait, the platform has the gate passed on. The default notes nothing.
+    /// Notes that the thread owns this gate while it waits: an address, whose lowest two bits say
+    /// what of the lock there it owns. If a signal handler jumps out of the wait, the platform
+    /// [abandons](crate::rw::overlock_rw::abandon) it. The default notes nothing.
     fn begin_gate(gate: usize) {
         let _ = gate;
     }
@@ -392,6 +393,12 @@ pub trait FutexPlatform: Platform {
     /// Ends the wait as the owner of this gate. Returns whether the thread still owned it.
     fn end_gate(gate: usize) -> bool {
         Self::owns_gate(gate)
+    }
+
+    /// Runs `body`. Meanwhile no signal handler of the calling thread runs, which may jump out of
+    /// it. The default is for platforms without such handlers.
+    fn without_handlers(body: impl FnOnce()) {
+        body();
     }
 
     /// Offers the CPU to the other runnable threads, however much is left of the caller's time

@@ -197,6 +197,10 @@ impl FutexPlatform for Linux {
         jump::end_gate(gate)
     }
 
+    fn without_handlers(body: impl FnOnce()) {
+        jump::without_handlers(body);
+    }
+
     fn yield_cpu() {
         // A filter may refuse the call: then the caller goes on.
         let _ = extras::ask(time_slice::yield_cpu);

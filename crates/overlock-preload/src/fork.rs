@@ -12,13 +12,14 @@
 //! its way.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
 use overlock::Linux;
 use overlock_core::links::backoff_sleep;
 use overlock_core::{Platform, Spin};
 use overlock_linux::__private::{extras, system_call};
 
+use crate::thread::me;
 use crate::{cond, config, order, stat};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -34,18 +35,22 @@ pub fn generation() -> u32 {
 }
 
 /// A page that the kernel clears in children.
+#[derive(Debug)]
 #[repr(C, align(4096))]
-struct Mark(AtomicU32, [u8; PAGE - 4]);
+struct Mark {
+    /// 0 in a child that has not begun its generation, or if the kernel was not asked.
+    begun: AtomicU32,
+    /// The thread that begins the generation, by its [name](me); 0 for none yet.
+    by: AtomicUsize,
+    unused: [u8; PAGE - 16],
+}
 
 const PAGE: usize = 4096;
+const _: () = assert!(size_of::<Mark>() == PAGE);
 
-static MARK: Mark = Mark(AtomicU32::new(0), [0; PAGE - 4]);
+static MARK: Mark = Mark::new();
 
-/// Of [`MARK`]: this is a child that has not begun its generation, or the kernel was not asked.
-const CLEAR: u32 = 0;
-/// A thread of a child begins the generation.
-const BEGINS: u32 = 1;
-/// The generation is the process's.
+/// Of [`Mark::begun`]: the generation is the process's.
 const BEGUN: u32 = 2;
 
 /// Whether the kernel clears [`MARK`].
@@ -55,7 +60,7 @@ static CLEARS: AtomicBool = AtomicBool::new(false);
 #[inline(always)]
 pub fn check() {
     // Acquire: pairs with the release of the thread that has begun it.
-    if MARK.0.load(Acquire) != BEGUN && CLEARS.load(Relaxed) {
+    if MARK.begun.load(Acquire) != BEGUN && CLEARS.load(Relaxed) {
         check_slowly();
     }
 }
@@ -63,17 +68,34 @@ pub fn check() {
 #[cold]
 #[inline(never)]
 fn check_slowly() {
-    // clear -> begins. Acquire, as in `check`: another thread of the child may have.
-    match (MARK.0).compare_exchange(CLEAR, BEGINS, Acquire, Acquire) {
-        Ok(_) => {
-            begin();
-            // begins -> begun. Release: pairs with `check` and the loop below.
-            MARK.0.store(BEGUN, Release);
+    MARK.begin(begin);
+}
+
+impl Mark {
+    const fn new() -> Self {
+        Mark {
+            begun: AtomicU32::new(0),
+            by: AtomicUsize::new(0),
+            unused: [0; PAGE - 16],
         }
-        // Acquire: pairs with the store above.
-        Err(_) => {
-            while MARK.0.load(Acquire) == BEGINS {
-                backoff_sleep::<Linux>();
+    }
+
+    /// Begins the generation by `begin`, or waits until another thread of the child has. A handler
+    /// that interrupts its own thread in `begin` cannot wait for that: it begins once more, and the
+    /// thread finishes what is done already.
+    fn begin(&self, begin: impl FnOnce()) {
+        // Relaxed: the names are told apart, and `begun` publishes the rest.
+        match self.by.compare_exchange(0, me(), Relaxed, Relaxed) {
+            Err(other) if other != me() => {
+                // Acquire: pairs with the store below.
+                while self.begun.load(Acquire) != BEGUN {
+                    backoff_sleep::<Linux>();
+                }
+            }
+            _ => {
+                begin();
+                // Release: pairs with `check` and the loop above.
+                self.begun.store(BEGUN, Release);
             }
         }
     }
@@ -105,7 +127,7 @@ pub fn register() {
     // then children keep the state of their parent.
     unsafe { libc::pthread_atfork(None, None, Some(child)) };
     let (mark, size) = (&raw const MARK, size_of::<Mark>());
-    MARK.0.store(BEGUN, Relaxed);
+    MARK.begun.store(BEGUN, Relaxed);
     let advise = |advice: i32| {
         // SAFETY: a page of this library's own; the call changes what a child finds there.
         unsafe { system_call!(libc::SYS_madvise, mark, size, advice) }
@@ -156,5 +178,37 @@ fn update_slowly(of: &AtomicU32, forget: impl FnOnce()) {
             of.store(now, Release);
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails ("does not end") where a handler waits for the thread that it has interrupted.
+    #[test]
+    fn a_handler_that_interrupts_the_begin_of_a_generation_begins_it() {
+        let (mark, mut begins) = (Mark::new(), 0);
+        mark.begin(|| {
+            mark.begin(|| begins += 1);
+            assert_eq!(mark.begun.load(Relaxed), BEGUN);
+        });
+        assert_eq!(begins, 1);
+    }
+
+    /// Fails where both begin it.
+    #[test]
+    fn another_thread_waits_until_the_generation_has_begun() {
+        let (mark, done) = (Mark::new(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            mark.begin(|| {
+                scope.spawn(|| {
+                    mark.begin(|| unreachable!("it is begun twice"));
+                    assert!(done.load(Relaxed));
+                });
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                done.store(true, Relaxed);
+            });
+        });
     }
 }

@@ -136,6 +136,8 @@ mod tests;
 mod upgrade;
 mod wait;
 
+pub use wait::abandon;
+
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

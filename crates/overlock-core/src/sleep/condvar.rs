@@ -27,7 +27,7 @@
 //! | `list` | waiters that join or give up, and notifiers, under its wait lock |
 //! | `list.own` | waiters that join, under the wait lock: 1, somebody has waited before |
 //! | `Node::info` | the waiter's rank, then by one compare-exchange LEAVING or NOTIFIED, with its successor |
-//! | `Node::state` | the state that the waiter waits for: its waker; AWAKE: the waiter itself |
+//! | `Node::state` | the state that the waiter waits for: its waker; AWAKE, and those of a jump: the waiter itself |
 //! | `Node::lock` | the waiter: the address of its lock, 0 where that is no `Overlock` |
 //!
 //! # States
@@ -45,6 +45,19 @@
 //! ```
 //!
 //! A waiter that does not sleep yet is woken without a system call, and is not requeued.
+//!
+//! Before a waker uses a waiter's lock it claims the waiter: `waiting -> claimed`. A handler that
+//! jumps out of the wait changes the state by a compare-exchange, too. So a waker finds that a
+//! waiter has left, and passes it by: those behind it in the chain are woken in its place. Or the
+//! jump finds the waiter claimed, and the handler waits until its waker is done; or woken, and the
+//! handler wakes the chain.
+//!
+//! ```text
+//! waiting, not notified  --jump-->  leaving, jumped  --a notifier takes it out-->  removed
+//! waiting, notified      --jump-->  left  --its waker passes it by-->  passed
+//! claimed, requeued, awake          the jump waits for its waker
+//! woken, adopted         --jump-->  the same, without its chain
+//! ```
 //!
 //! The waiters of one notification form a chain in order of arrival, with the successor in `info`.
 //! A thread that wakes a chain splits it into two, alternately, and wakes the heads of both. The
@@ -94,7 +107,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::cancel::CancelToken;
 use super::overlock::Overlock;
-use super::wait_list::{ASLEEP, Limit, WAITING, WaitList, Waiter, kick, signal, stamp};
+use super::wait_list::{ASLEEP, Limit, WAITING, WaitList, Waiter, Waiters, kick, signal, stamp};
 use crate::links::backoff_sleep;
 use crate::node::{NAME_BITS, NodeId};
 use crate::platform::{Atomic, Deadline, FutexPlatform, Platform};
@@ -117,8 +130,16 @@ const AWAKE: u32 = 2;
 const ADOPTED: u32 = 3;
 /// `Node::state`: woken, and awake.
 const WOKEN: u32 = 4;
-/// `Node::state`: not woken; a signal handler of its thread has jumped, perhaps out of the wait.
+/// `Node::state`: not notified; a signal handler of its thread has jumped, perhaps out of the wait.
 const JUMPED: u32 = 5;
+/// `Node::state`: the same after a notification, which its waker does not know yet.
+const LEFT: u32 = 6;
+/// `Node::state`: its waker has passed its chain on.
+const PASSED: u32 = 7;
+/// `Node::state`: its waker uses its lock, or a thread takes it out of the list, and is done soon.
+const CLAIMED: u32 = 8;
+/// `Node::state`: it has jumped, and is in no list any more.
+const REMOVED: u32 = 9;
 
 /// `Node::info`: its limit was reached. More than any rank.
 const LEAVING: u32 = 1 << NAME_BITS;
@@ -126,19 +147,41 @@ const LEAVING: u32 = 1 << NAME_BITS;
 const NOTIFIED: u32 = LEAVING << 1;
 
 /// Wakes a notified waiter, or requeues it if its lock is held. With `is_alone` it is the only one:
-/// then it is woken where the lock has no sleepers, by one system call instead of two.
+/// then it is woken where the lock has no sleepers, by one system call instead of two. One that has
+/// jumped is not woken, but those behind it.
 fn wake<P: FutexPlatform>(id: NodeId, is_alone: bool) {
+    let mut next = Some(id);
+    while let Some(id) = next
+        && !wake_one::<P>(id, is_alone)
+    {
+        next = pass_by::<P>(id);
+    }
+}
+
+/// Returns false for a waiter that has jumped.
+fn wake_one<P: FutexPlatform>(id: NodeId, is_alone: bool) -> bool {
     let node = id.node::<P>();
     stamp(node);
     // A snapshot: one that is about to sleep may be woken too.
     let sleeps = node.kicks.load(Relaxed) & ASLEEP != 0;
     let lock = ptr::with_exposed_provenance::<Overlock<P>>(node.lock.load(Relaxed));
-    // SAFETY: null, or the lock of a waiter that does not return before it is woken.
-    let lock = unsafe { lock.as_ref() };
-    let moves = |lock: &Overlock<P>| {
-        sleeps && (!is_alone || lock.is_contended()) && lock.adopt(id, || signal::<P>(id, REQUEUED))
-    };
-    if lock.is_some_and(moves) {
+    if !sleeps || lock.is_null() {
+        // waiting -> woken. Release: WS.
+        let woken = (node.state).compare_exchange(WAITING, WOKEN, Release, Relaxed);
+        if woken.is_ok() {
+            kick::<P>(id);
+        }
+        return woken.is_ok();
+    }
+    // waiting -> claimed. Relaxed: it publishes nothing.
+    let claimed = (node.state).compare_exchange(WAITING, CLAIMED, Relaxed, Relaxed);
+    if claimed.is_err() {
+        return false;
+    }
+    // SAFETY: the lock of a waiter that does not leave before it is woken, as it is claimed (I4).
+    let lock = unsafe { &*lock };
+    let moves = (!is_alone || lock.is_contended()) && lock.adopt(id, || signal::<P>(id, REQUEUED));
+    if moves {
         // requeued, awake -> woken. Release: WS, once more.
         if node.state.swap(ADOPTED, Release) == AWAKE {
             kick::<P>(id);
@@ -147,6 +190,18 @@ fn wake<P: FutexPlatform>(id: NodeId, is_alone: bool) {
         signal::<P>(id, WOKEN);
         kick::<P>(id);
     }
+    true
+}
+
+/// Lets a waiter that has jumped do without its chain, which is the caller's. Returns its head.
+#[cold]
+fn pass_by<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
+    let chain = successor::<P>(id);
+    id.node::<P>().info.store(NOTIFIED, Relaxed);
+    // left -> passed
+    signal::<P>(id, PASSED);
+    kick::<P>(id);
+    chain
 }
 
 /// Wakes all of a chain, in order.
@@ -197,9 +252,18 @@ fn successor<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
     NodeId::from_name(id.node::<P>().info.load(Relaxed) & (LEAVING - 1))
 }
 
+/// Takes the chain of the calling thread's woken waiter: from here on a jump does not pass it on.
+fn take_chain<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
+    let node = id.node::<P>();
+    let chain = successor::<P>(id);
+    node.info.store(NOTIFIED, Relaxed);
+    node.jumps.store(0, Relaxed);
+    chain
+}
+
 /// The calling thread is about to jump out of a signal handler, which has interrupted its wait with
 /// this node. Notifications skip it from now on, and the waiters behind it do without it. If the
-/// thread jumps less far, its wait ends without a notification.
+/// thread jumps less far, its wait ends without a notification that has not come yet.
 ///
 /// Touches neither a condition variable nor its wait lock, which the thread may hold. The node
 /// stays in the list, so no later wait may use it.
@@ -210,14 +274,25 @@ pub fn jump_out<P: FutexPlatform>(id: NodeId) {
         return;
     }
     node.jumps.store(0, Relaxed);
-    if Condvar::<P>::end_waiting(id, LEAVING).is_ok() {
-        node.state.store(JUMPED, Relaxed);
-    } else if node.state.load(Acquire) != WAITING {
-        // Its chain is complete. Acquire, pairs with WS.
-        let chain = successor::<P>(id);
-        node.info.store(NOTIFIED, Relaxed);
-        if let Some(head) = chain {
-            wake_chain::<P>(head);
+    match Condvar::<P>::end_waiting(id, LEAVING) {
+        Ok(_) => return node.state.store(JUMPED, Relaxed),
+        Err(LEAVING) => return,
+        Err(_) => {}
+    }
+    // waiting -> left. Relaxed: it publishes nothing, and its waker has the chain.
+    while let Err(state) = (node.state).compare_exchange(WAITING, LEFT, Relaxed, Acquire) {
+        match state {
+            // I4: its waker uses the lock for a few instructions more.
+            CLAIMED | REQUEUED | AWAKE => backoff_sleep::<P>(),
+            WOKEN | ADOPTED => {
+                // Its chain is complete. Acquire, pairs with WS.
+                if let Some(head) = take_chain::<P>(id) {
+                    wake_chain::<P>(head);
+                }
+                return;
+            }
+            // It has jumped before.
+            _ => return,
         }
     }
 }
@@ -279,36 +354,70 @@ impl<P: FutexPlatform> Condvar<P> {
             // I2.
             signalled = waiter.sleep(&Limit::NONE);
         }
-        if signalled == Some(JUMPED) {
-            self.list.lock().unlink(waiter.id());
-            signalled = None;
-        }
-        waiter.node().jumps.store(0, Relaxed);
-        let Some(signalled) = signalled else {
+        let is_adopted = signalled.and_then(|state| self.await_end(&waiter, state));
+        let Some(is_adopted) = is_adopted else {
+            waiter.node().jumps.store(0, Relaxed);
             drop(waiter);
             return (lock.lock(), false);
         };
         // I3: `self` may be freed from here on.
-        if signalled == REQUEUED {
-            Self::await_requeue(&waiter);
-        }
-        let chain = successor::<P>(waiter.id());
-        // Its node is free for the wait for the lock.
-        drop(waiter);
-        // With any other lock, all of them would contend for it.
-        let requeues = lock.is_overlock::<P>();
-        if let Some(head) = chain.filter(|_| requeues) {
-            wake_chain::<P>(head);
-        }
-        let token = if signalled == WOKEN {
-            lock.lock()
-        } else {
-            lock.lock_adopted()
+        let acquire = || match is_adopted {
+            true => lock.lock_adopted(),
+            false => lock.lock(),
         };
-        if let Some(head) = chain.filter(|_| !requeues) {
-            wake::<P>(head, false);
-        }
+        let token = if lock.is_overlock::<P>() || successor::<P>(waiter.id()).is_none() {
+            // Its node is free for the wait for the lock.
+            Self::hand_on(waiter, wake_chain::<P>);
+            acquire()
+        } else {
+            // With any other lock, all of them would contend for it.
+            let token = acquire();
+            Self::hand_on(waiter, |head| wake::<P>(head, false));
+            token
+        };
         (token, true)
+    }
+
+    /// Ends the wait of a woken waiter: wakes its chain. A jump out of the wait does the same until
+    /// this has begun.
+    fn hand_on(waiter: Waiter<P>, wake: impl FnOnce(NodeId)) {
+        let id = waiter.id();
+        if successor::<P>(id).is_some() {
+            P::without_handlers(|| {
+                if let Some(head) = take_chain::<P>(id) {
+                    wake(head);
+                }
+            });
+        }
+        waiter.node().jumps.store(0, Relaxed);
+    }
+
+    /// Waits until others are done with a signalled waiter (I4). Returns whether it is a sleeper of
+    /// its lock, or `None` for one that was not notified and is in no list any more.
+    fn await_end(&self, waiter: &Waiter<P>, mut signalled: u32) -> Option<bool> {
+        let state = &waiter.node().state;
+        loop {
+            match signalled {
+                CLAIMED | LEFT => {
+                    waiter.sleep_until(&Limit::NONE, || waiter.state() != signalled);
+                    signalled = waiter.state();
+                }
+                // jumped -> leaving. Acquire, where another thread takes it out: pairs with WS.
+                JUMPED => match state.compare_exchange(JUMPED, WAITING, Relaxed, Acquire) {
+                    Ok(_) => {
+                        self.list.lock().unlink(waiter.id());
+                        return None;
+                    }
+                    Err(now) => signalled = now,
+                },
+                REMOVED => return None,
+                REQUEUED => {
+                    Self::await_requeue(waiter);
+                    return Some(true);
+                }
+                other => return Some(other == ADOPTED),
+            }
+        }
     }
 
     /// Waits for the requeue of a waiter that has woken before it.
@@ -344,7 +453,23 @@ impl<P: FutexPlatform> Condvar<P> {
     /// once there is no such thread, and none can come, no other thread touches the condition
     /// variable.
     pub fn is_in_use(&self) -> bool {
-        self.list.lock().first().is_some()
+        let waiters = self.list.lock();
+        waiters.ids().any(|id| !Self::remove(&waiters, id))
+    }
+
+    /// Takes a waiter that has jumped out of the list, as its thread may not come back. Returns
+    /// false for any other.
+    fn remove(waiters: &Waiters<'_, P>, id: NodeId) -> bool {
+        let state = &id.node::<P>().state;
+        // jumped -> claimed. Relaxed: the wait lock orders the list.
+        let claimed = state.compare_exchange(JUMPED, CLAIMED, Relaxed, Relaxed);
+        if claimed.is_ok() {
+            waiters.unlink(id);
+            // claimed -> removed
+            signal::<P>(id, REMOVED);
+            kick::<P>(id);
+        }
+        claimed.is_ok()
     }
 
     /// Waits until nobody [uses it](Self::is_in_use), and its memory may be freed. The caller may
@@ -422,6 +547,7 @@ impl<P: FutexPlatform> Condvar<P> {
             next = waiters.after(id);
             // waiting -> notified
             let Ok(rank) = Self::end_waiting(id, NOTIFIED) else {
+                Self::remove(&waiters, id);
                 continue;
             };
             has_rank |= rank > 0;

@@ -63,6 +63,44 @@ impl Want {
     }
 }
 
+/// Property of a thread only while it waits. The lowest bits of a lock's address have room for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Noted {
+    /// The gate.
+    Gate,
+    /// The flags of a writer of rank.
+    Flags,
+    /// The share of a reader behind a writer.
+    Share,
+}
+
+const _: () = assert!(align_of::<u32>() > Noted::Share as usize);
+
+/// Gives up what `noted` says: a signal handler of its thread jumps out of the wait. If it jumps
+/// less far, the thread waits on without it.
+///
+/// # Safety
+///
+/// [`FutexPlatform::begin_gate`] was told so by a wait for a lock that is still there, and the
+/// thread of that wait calls this once.
+#[cold]
+pub unsafe fn abandon<P: FutexPlatform>(noted: usize) {
+    let what = noted % align_of::<u32>();
+    let lock = ptr::with_exposed_provenance::<OverlockRw<P>>(noted - what);
+    // SAFETY: the caller's promise.
+    let lock = unsafe { &*lock };
+    if what == Noted::Share as usize {
+        lock.leave();
+    } else if what == Noted::Flags as usize {
+        lock.give_up(Want::Ranked);
+    } else {
+        // Readers sleep on a closed lock (I3).
+        lock.give_up(Want::Write);
+        // SAFETY: the thread owns the gate, by the caller's promise, and its token is ().
+        unsafe { lock.gate.unlock(()) };
+    }
+}
+
 pub(super) fn is_over<P: FutexPlatform>(until: Option<Deadline>) -> bool {
     until.is_some_and(Deadline::is_over::<P>)
 }
@@ -160,10 +198,11 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 if before & shut == 0 {
                     return Ok(());
                 }
-                if opens(before) {
-                    return self.wait_counted(until);
+                if !opens(before) {
+                    self.back_out();
+                } else if let Some(result) = self.wait_counted(until) {
+                    return result;
                 }
-                self.back_out();
             }
             if is_over::<P>(until) {
                 return Err(Refused::Late);
@@ -184,20 +223,25 @@ impl<P: FutexPlatform> OverlockRw<P> {
         }
     }
 
-    /// Waits, counted behind a writer, until no writer is inside.
-    fn wait_counted(&self, until: Option<Deadline>) -> Result<(), Refused> {
-        loop {
+    /// Waits, counted behind a writer, until no writer is inside. `None` where a handler has
+    /// jumped, and the thread is not counted any more.
+    fn wait_counted(&self, until: Option<Deadline>) -> Option<Result<(), Refused>> {
+        let share = self.noted(Noted::Share);
+        P::begin_gate(share);
+        while P::owns_gate(share) {
             // (1, n) -> (0, n) by the writer. RA: acquire, pairs with WU.
-            let seen = match self.spin(Acquire, until, |word| word & WRITING == 0) {
-                Ok(_) => return Ok(()),
-                Err(seen) => seen,
-            };
-            if is_over::<P>(until) {
-                self.leave();
-                return Err(Refused::Late);
+            match self.spin(Acquire, until, |word| word & WRITING == 0) {
+                Ok(_) => return P::end_gate(share).then_some(Ok(())),
+                Err(seen) if !is_over::<P>(until) => self.sleep(seen, OTHERS, until),
+                Err(_) => {
+                    if P::end_gate(share) {
+                        self.leave();
+                    }
+                    return Some(Err(Refused::Late));
+                }
             }
-            self.sleep(seen, OTHERS, until);
         }
+        None
     }
 
     #[cold]
@@ -240,35 +284,30 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 }
             }
         }
-        P::begin_gate(ptr::from_ref(self).expose_provenance());
+        let gate = self.noted(Noted::Gate);
+        P::begin_gate(gate);
         let acquired = self.wait_at_word(want, until);
-        if P::end_gate(ptr::from_ref(self).addr()) {
+        if P::end_gate(gate) {
             // SAFETY: acquired a few lines above, and its token is ().
             unsafe { self.gate.unlock(()) };
         }
         acquired
     }
 
-    /// Passes the gate on, whose owner does not wait any more: a signal handler of its thread jumps
-    /// out of the wait. If it jumps less far, the thread waits without the gate.
-    ///
-    /// # Safety
-    ///
-    /// The calling thread owns the gate.
-    #[cold]
-    pub unsafe fn abandon_gate(&self) {
-        // Readers sleep on a closed lock (I3).
-        self.give_up(Want::Write);
-        // SAFETY: the caller's promise.
-        unsafe { self.gate.unlock(()) };
+    /// The argument of [`begin_gate`](FutexPlatform::begin_gate) in a wait for this lock.
+    fn noted(&self, what: Noted) -> usize {
+        ptr::from_ref(self).expose_provenance() | what as usize
     }
 
     /// Waits for the lock as the gate's owner, or with a rank. Returns false at its limit.
     fn wait_at_word(&self, mut want: Want, until: Option<Deadline>) -> bool {
         let barge_at = P::now().plus_nanos(BARGE_DELAY_NS);
         loop {
-            if want == Want::Write && !P::owns_gate(ptr::from_ref(self).addr()) {
+            if want == Want::Write && !P::owns_gate(self.noted(Noted::Gate)) {
                 want = Want::Ranked;
+            }
+            if want == Want::Ranked && !P::owns_gate(self.noted(Noted::Flags)) {
+                P::begin_gate(self.noted(Noted::Flags));
             }
             // Relaxed: the exchange acquires.
             let polled = self.spin(Relaxed, until, |word| {
@@ -277,6 +316,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
             let seen = match polled {
                 Ok(seen) if want.is_free(seen) => {
                     if self.take(want, seen) {
+                        self.end_flags(want);
                         return true;
                     }
                     continue;
@@ -289,6 +329,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
             };
             if is_over::<P>(until) {
                 self.give_up(want);
+                self.end_flags(want);
                 return false;
             }
             let flags = match want {
@@ -297,6 +338,12 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 _ => FIRST,
             };
             self.sleep(seen, flags, until);
+        }
+    }
+
+    fn end_flags(&self, want: Want) {
+        if want == Want::Ranked {
+            P::end_gate(self.noted(Noted::Flags));
         }
     }
 

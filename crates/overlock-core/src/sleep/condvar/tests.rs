@@ -158,6 +158,86 @@ fn a_woken_waiter_that_jumps_wakes_its_successors() {
     assert_eq!(back, [1, 2, 3].map(|number| (number, true)));
 }
 
+/// Fails where a waiter that is notified and not woken yet takes its chain along as it jumps.
+#[test]
+fn a_notified_waiter_that_jumps_is_passed_by() {
+    let scene = stage();
+    let [one, two, three, four, five] = [1, 2, 3, 4, 5].map(|number| scene.sleeper(number));
+    scene.lock.lock();
+    assert_eq!(scene.condvar.notify_all(), 5);
+    for _ in 0..2 {
+        jump_out::<Toy>(NodeId::new(3, 0));
+    }
+    assert!(woken(1) && woken(2) && !woken(3) && !woken(5));
+    scene.unlock();
+    one.end();
+    assert!(woken(5) && state(3) == PASSED);
+    // It has not left after all.
+    for part in [two, three, four, five] {
+        part.end();
+    }
+    let mut back = scene.back();
+    back.sort_unstable();
+    assert_eq!(back, [1, 2, 3, 4, 5].map(|number| (number, true)));
+}
+
+/// I4. Fails where a jump leaves a lock that a waker is using, and where the waiter that has jumped
+/// less far does not know that it is taken out of the list.
+#[test]
+fn a_jump_waits_for_the_waker_that_has_claimed_the_waiter() {
+    let scene = stage();
+    let one = scene.sleeper(1);
+    scene.lock.lock();
+    let id = NodeId::new(1, 0);
+    let node = id.node::<Toy>();
+    assert_eq!(scene.condvar.detach(1).1, 1);
+    node.state.store(CLAIMED, Relaxed);
+    at(Point::Halt, move || signal::<Toy>(id, WOKEN));
+    jump_out::<Toy>(id);
+    assert_eq!((left(), halts()), (0, 1));
+    kick::<Toy>(id);
+    scene.unlock();
+    one.end();
+    assert_eq!(scene.back(), [(1, true)]);
+}
+
+/// Fails where a condition variable that a thread has jumped out of stays in use for ever, and
+/// where a waiter that has jumped less far is taken out of the list twice.
+#[test]
+fn a_waiter_that_has_jumped_uses_nothing() {
+    let scene = stage();
+    let [one, two] = [1, 2].map(|number| scene.sleeper(number));
+    jump_out::<Toy>(NodeId::new(1, 0));
+    assert!(scene.condvar.is_in_use());
+    assert_eq!(state(1), REMOVED);
+    jump_out::<Toy>(NodeId::new(2, 0));
+    scene.condvar.drain();
+    assert_eq!(halts(), 0, "it did not back off");
+    for part in [one, two] {
+        part.end();
+    }
+    assert_eq!(scene.back(), [(1, false), (2, false)]);
+}
+
+/// Fails where a notifier leaves those that have jumped in its list.
+#[test]
+fn a_notification_clears_away_those_that_have_jumped() {
+    let scene = stage();
+    let [one, two, three] = [1, 2, 3].map(|number| scene.sleeper(number));
+    jump_out::<Toy>(NodeId::new(1, 0));
+    jump_out::<Toy>(NodeId::new(2, 0));
+    // It has not left after all.
+    two.startle();
+    two.end();
+    assert!(scene.condvar.notify_one());
+    assert!(scene.condvar.list.looks_empty());
+    one.end();
+    three.end();
+    let mut back = scene.back();
+    back.sort_unstable();
+    assert_eq!(back, [(1, false), (2, false), (3, true)]);
+}
+
 /// The lock does not adopt. Fails where more than two are woken at a time, and ("lost wake-up")
 /// where a waiter that is back does not wake its successor.
 #[test]
