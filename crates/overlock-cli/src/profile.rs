@@ -1,5 +1,6 @@
 //! Profiles of waits: making them, and the files that are made of them.
 
+mod attach;
 mod collect;
 mod command;
 pub mod files;

@@ -24,7 +24,7 @@ pub use mapping::Mapping;
 pub use process::{Process, meet, processes, program, without_table};
 pub use rows::{Event, Row, addresses};
 pub use sums::Sum;
-pub use symbols::Symbols;
+pub use symbols::{Module, Symbols, plain};
 pub use text::{describe, short};
 pub use wrappers::{built_in, extend};
 

@@ -1,5 +1,6 @@
 //! `overlock profile`
 
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -9,15 +10,21 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::collect::{self, Collector};
 use super::files::{self, Files};
+use super::{attach, describe};
 use crate::exit::Exit;
 use crate::run::{self, Launch, Tables, Watch};
 use crate::stat;
+use crate::terminal::{print, width};
 
 /// Run a program, and say which threads wait for which locks, for whom, and why
 ///
 /// The table is that of `overlock run --stat`. Behind it stand the longest waits with those that
 /// they waited for, and one line about what to look at. The files have all waits, each with the
 /// parts that it is made of.
+///
+/// With a process's id in place of a program, a process that runs already is looked at from
+/// outside, by the kernel's BPF, which needs root, or CAP_BPF and CAP_PERFMON. Nothing of it is
+/// changed. It may be one that `overlock run --stat` has started: its counts stay for `top` and `report`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -29,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0us")]
     threshold: Duration,
 
-    /// End the program by SIGTERM after so long
+    /// End the program by SIGTERM after so long; or the look at a process that runs already
     #[arg(long, value_name = "N", value_parser = seconds)]
     seconds: Option<Duration>,
 
@@ -86,6 +93,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let files = Files::open(&named)?;
     stat::extend(&args.wrappers)?;
+    if let Some(pid) = args.pid()? {
+        return attached(args, pid, files, &named);
+    }
     let is_glibc = args.locks == Locks::Glibc;
     let (program, mut command) = run::prepared(&run::Args::of(args.launch.clone(), is_glibc))?;
     let tables = Tables::new(false)?;
@@ -130,6 +140,39 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     Err(Exit::Program(status))
 }
 
+impl Args {
+    /// The process that runs already: a number in place of a program.
+    fn pid(&self) -> Result<Option<u32>, Exit> {
+        let [first, rest @ ..] = self.launch.words() else {
+            return Ok(None);
+        };
+        let pid = first.to_str().and_then(|word| word.parse().ok());
+        match (pid, rest) {
+            (Some(pid), [_, ..]) => Err(Exit::usage(format!(
+                "process {pid} takes no arguments; options stand before its id"
+            ))),
+            (pid, _) => Ok(pid),
+        }
+    }
+}
+
+/// Looks at a process that runs already, and reports.
+fn attached(args: &Args, pid: u32, files: Files, named: &files::Args) -> Result<(), Exit> {
+    if args.locks == Locks::Glibc {
+        return Err(Exit::usage(
+            "--locks chooses those of a program that is started: a process has its own",
+        ));
+    }
+    let profile = attach::attach(pid, args.seconds, args.threshold.as_nanos() as u64)?;
+    if !files.use_stdout() {
+        let text = describe(&profile, args.files.shown(), width());
+        print(io::stdout().lock(), text.as_bytes())?;
+    }
+    files.write(&profile)?;
+    stat::say(&format!("overlock: wrote {}\n", named.named().join(", ")));
+    Ok(())
+}
+
 /// The tables, and the end that the user has set.
 #[derive(Debug)]
 struct Watching {
@@ -167,6 +210,7 @@ Examples:
   overlock profile --locks glibc -- ./server         the C library's locks, as in production
   overlock profile --threshold 10us --json p.json -- ./job
   overlock profile --seconds 30 -- ./server          ends it after 30 seconds
+  overlock profile --seconds 10 4711                 a process that runs already
 
 Exit codes: the program's; where a signal ended it, this program ends by the same. 1 a report cannot be written, 2 bad use, 126 the program cannot be run, 127 it is not there.";
 

@@ -1,0 +1,190 @@
+//! `overlock profile PID`: a process that runs already, by BPF.
+//!
+//! The process is not changed, and nothing is seen but its context switches: a call that gets its
+//! lock at once costs what it always does. The programs in the kernel end with this one.
+
+mod assemble;
+mod kernel;
+mod kinds;
+mod records;
+mod stacks;
+mod threads;
+mod timeline;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use overlock_profile::{Lost, Process, Profile, Run};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::exit::Exit;
+use crate::stat::plain;
+use assemble::Assembly;
+use kernel::Programs;
+use records::{Off, Record, Wait};
+use stacks::Stacks;
+use threads::Threads;
+use timeline::Timeline;
+
+/// Records that are kept: of 56 and 136 bytes. A process that switches 10,000 times a second fills
+/// this in three minutes.
+const MOST: usize = 2_000_000;
+
+/// How often the kernel's records are taken.
+const INTERVAL: Duration = Duration::from_millis(5);
+
+/// How often the list of threads is read.
+const LOOK: Duration = Duration::from_millis(200);
+
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Everything that was seen.
+#[derive(Debug, Default)]
+struct Seen {
+    offs: Vec<Off>,
+    waits: Vec<Wait>,
+    threads: Threads,
+    lost: u64,
+}
+
+impl Seen {
+    fn add(&mut self, record: Record, stacks: &mut Stacks) {
+        let is_full = self.offs.len() + self.waits.len() >= MOST;
+        match record {
+            Record::Stack(stack) => stacks.add(&stack),
+            _ if is_full => self.lost += 1,
+            Record::Off(off) => self.offs.push(off),
+            Record::Wait(wait) => self.waits.push(wait),
+        }
+    }
+}
+
+/// Looks at a process for this long, or until it ends or Ctrl-C.
+pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Profile, Exit> {
+    check(pid)?;
+    let program = program(pid);
+    let mut stacks = Stacks::new(pid);
+    let mut seen = Seen::default();
+    seen.threads.look(pid, true);
+    let mut programs = Programs::start(pid)?;
+    stop_at_signals();
+    let began_ns = now_ns();
+    let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let began = Instant::now();
+    let end = limit.and_then(|limit| began.checked_add(limit));
+    let mut looked = began;
+    while !STOPPED.load(Relaxed) && end.is_none_or(|end| Instant::now() < end) && alive(pid) {
+        thread::sleep(INTERVAL);
+        programs.drain(|record| seen.add(record, &mut stacks));
+        if looked.elapsed() > LOOK {
+            seen.threads.look(pid, false);
+            looked = Instant::now();
+        }
+    }
+    programs.drain(|record| seen.add(record, &mut stacks));
+    programs.unfinished(|record| seen.add(record, &mut stacks));
+    let until_ns = now_ns();
+    let lost = programs.lost();
+    drop(programs);
+    seen.threads.look(pid, false);
+    for wait in &seen.waits {
+        seen.threads.meet(wait.off.tid);
+    }
+    let tids: Vec<u32> = seen.threads.iter().map(|(tid, _)| tid).collect();
+    let mut timeline = Timeline::new(&tids, seen.offs, seen.waits, until_ns);
+    let process = Process { pid, program };
+    let mut assembly = Assembly::new(process, &stacks, &seen.threads);
+    assembly.lose(Lost {
+        waits: lost.waits,
+        stacks: lost.stacks,
+        events: lost.offs + seen.lost,
+        ..Lost::default()
+    });
+    let mut profile = assembly.fill(&mut timeline, threshold_ns);
+    profile.run = Run {
+        command: Vec::new(),
+        date_s: date.unwrap_or_default().as_secs(),
+        began_ns,
+        seconds: began.elapsed().as_secs_f64(),
+        source: "bpf".to_owned(),
+        locks: locks(pid).to_owned(),
+        threshold_ns,
+        cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
+        quota: None,
+        known: profile.run.known,
+    };
+    Ok(profile)
+}
+
+/// Whether it can be looked at.
+fn check(pid: u32) -> Result<(), Exit> {
+    /// The inode of the first namespace of process ids, which the kernel has fixed.
+    const FIRST: &str = "pid:[4026531836]";
+    let no = |why: &str| Err(Exit::usage(format!("process {pid} {why}")));
+    if !alive(pid) {
+        return no("is not there");
+    }
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    if let Some(group) = group
+        .map(str::trim)
+        .filter(|group| *group != pid.to_string())
+    {
+        return no(&format!("is a thread of process {group}"));
+    }
+    if fs::read_link("/proc/self/ns/pid").is_ok_and(|own| own != Path::new(FIRST)) {
+        return Err(Exit::Failed(
+            "`profile PID` knows processes by their ids outside of containers: start it there"
+                .to_owned(),
+        ));
+    }
+    let mut header = [0; 5];
+    let read = fs::File::open(format!("/proc/{pid}/exe"))
+        .and_then(|mut exe| std::io::Read::read_exact(&mut exe, &mut header));
+    if read.is_ok() && header[4] != 2 {
+        return no("runs a program of 32 bits, whose system calls have other numbers");
+    }
+    Ok(())
+}
+
+/// Whether a process has not ended.
+fn alive(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    })
+}
+
+fn program(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    plain(name.trim_end())
+}
+
+/// Whose locks they are.
+fn locks(pid: u32) -> &'static str {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    match maps.contains("/liboverlock_preload") {
+        true => "overlock",
+        false => "glibc",
+    }
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Has Ctrl-C end the look, and not the program: what was seen is worth reading.
+fn stop_at_signals() {
+    extern "C" fn stop(_: libc::c_int) {
+        STOPPED.store(true, Relaxed);
+    }
+    let stop: extern "C" fn(libc::c_int) = stop;
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler does nothing but a store to an atomic.
+        unsafe { libc::signal(signal, stop as libc::sighandler_t) };
+    }
+}
