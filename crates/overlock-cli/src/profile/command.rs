@@ -24,7 +24,8 @@ use crate::terminal::{print, width};
 ///
 /// With a process's id in place of a program, a process that runs already is looked at from
 /// outside, by the kernel's BPF, which needs root, or CAP_BPF and CAP_PERFMON. Nothing of it is
-/// changed. It may be one that `overlock run --stat` has started: its counts stay for `top` and `report`.
+/// changed. It may be one that `overlock run --stat` has started: its counts stay for `top` and
+/// `report`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
