@@ -29,7 +29,7 @@ enum Command {
     Check(Box<run::CheckArgs>),
     Profile(Box<profile::Args>),
     Top(top::Args),
-    Report(report::Args),
+    Report(Box<report::Args>),
     Wakeups(wakeups::Args),
     #[command(
         after_help = "Example:\n  overlock completions bash > ~/.local/share/bash-completion/completions/overlock"

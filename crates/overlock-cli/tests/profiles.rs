@@ -26,13 +26,13 @@ fn a_kept_profile_fits_the_schema_and_is_drawn() {
     let again = dir.path().join("again.json");
     let mut command = overlock();
     command.arg("report").arg(&kept).arg("--json").arg(&again);
-    let files = ["html", "flame", "folded", "pprof"];
+    let files = ["html", "flame", "folded", "pprof", "firefox", "perfetto"];
     for file in files {
         command.arg(format!("--{file}")).arg(dir.path().join(file));
     }
     let table = text(&mut command);
     assert!(
-        table.starts_with("server: 347 ms in 278 waits for locks"),
+        table.starts_with("server: 278 ms in 281 waits for locks"),
         "{table}"
     );
     assert!(

@@ -233,14 +233,20 @@ pub struct Lost {
 impl Parts {
     /// The length of the wait.
     pub fn total_ns(&self) -> u64 {
-        let blocked: u64 = self.blocked.iter().map(|blocked| blocked.ns).sum();
-        self.ran_ns
-            + self.preempted_ns
-            + self.throttled_ns
-            + blocked
-            + self.handover_ns
-            + self.no_cpu_ns
-            + self.unknown_ns
+        self.in_order().into_iter().sum()
+    }
+
+    /// The seven lengths in the order of the fields, those of all that blocked the holder as one.
+    pub fn in_order(&self) -> [u64; 7] {
+        [
+            self.ran_ns,
+            self.preempted_ns,
+            self.throttled_ns,
+            self.blocked.iter().map(|blocked| blocked.ns).sum(),
+            self.handover_ns,
+            self.no_cpu_ns,
+            self.unknown_ns,
+        ]
     }
 
     /// Adds those of another wait.

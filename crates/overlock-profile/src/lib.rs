@@ -10,14 +10,18 @@
 //! | [`flame`] | a flame graph as SVG |
 //! | [`folded`] | folded stacks |
 //! | [`pprof`] | for `go tool pprof`, speedscope, Pyroscope, Parca |
+//! | [`firefox`] | for the Firefox Profiler |
+//! | [`perfetto`] | for Perfetto |
 
 mod distribution;
 mod document;
+pub mod firefox;
 pub mod flame;
 pub mod folded;
 pub mod html;
 mod interner;
 pub mod json;
+pub mod perfetto;
 pub mod pprof;
 mod read;
 mod view;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Frame, FrameKind, Lock, Profile, Stack, Sum};
+use crate::{Frame, FrameKind, Lock, Profile, Stack, Sum, Thread};
 
 /// Whose stacks a report is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,6 +135,15 @@ pub fn name_or_address(lock: &Lock) -> String {
         format!("{:#x}", lock.address)
     } else {
         plain(&lock.name)
+    }
+}
+
+/// A thread's name, else its number.
+pub fn thread_name(thread: &Thread) -> String {
+    if thread.name.is_empty() {
+        format!("thread {}", thread.tid)
+    } else {
+        plain(&thread.name)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use overlock_profile::{By, Profile, Shown, flame, folded, html, json, pprof};
+use overlock_profile::{By, Profile, Shown, firefox, flame, folded, html, json, perfetto, pprof};
 
 use crate::exit::Exit;
 use crate::files;
@@ -33,6 +33,14 @@ pub struct Args {
     /// Write for `go tool pprof`, speedscope, Pyroscope, Parca: contentions and delay
     #[arg(long, value_name = "FILE")]
     pub pprof: Option<PathBuf>,
+
+    /// Write for the Firefox Profiler (profiler.firefox.com): waits as markers
+    #[arg(long, value_name = "FILE")]
+    pub firefox: Option<PathBuf>,
+
+    /// Write for Perfetto (ui.perfetto.dev): waits, and flows from releases to wake-ups
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
 
     /// Whose stacks the flame graph, --folded and --pprof have
     #[arg(long, value_enum, value_name = "WHO", default_value_t)]
@@ -70,13 +78,15 @@ impl Args {
         }
     }
 
-    fn given(&self) -> [(&'static str, &Option<PathBuf>); 5] {
+    fn given(&self) -> [(&'static str, &Option<PathBuf>); 7] {
         [
             ("--json", &self.json),
             ("--html", &self.html),
             ("--flame", &self.flame),
             ("--folded", &self.folded),
             ("--pprof", &self.pprof),
+            ("--firefox", &self.firefox),
+            ("--perfetto", &self.perfetto),
         ]
     }
 
@@ -99,7 +109,7 @@ impl Args {
 /// The files, open since the start.
 #[derive(Debug)]
 pub struct Files {
-    files: files::Files<5>,
+    files: files::Files<7>,
     shown: Shown,
     /// Their names, for a message.
     names: Vec<String>,
@@ -136,6 +146,8 @@ impl Files {
             &of(flame::write),
             &of(folded::write),
             &of(pprof::write),
+            &of(firefox::write),
+            &of(perfetto::write),
         ])?;
         if !self.names.is_empty() {
             say(&format!("overlock: wrote {}\n", self.names.join(", ")));

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::view::{frame_name, name_or_address, plain};
 use crate::{
-    By, Frame, FrameKind, Lock, Lost, Parts, Process, Profile, Run, Shown, Stack, Sum, Thread, Wait,
+    By, Frame, FrameKind, Lock, Lost, Process, Profile, Run, Shown, Stack, Sum, Thread, Wait,
 };
 
 /// More waits make a page slow to open; the longest are in it.
@@ -69,6 +69,7 @@ struct Total<'a> {
     wait_ns: u64,
     max_ns: u64,
     gave_up: u64,
+    /// In the order of the script's causes.
     parts: [u64; 7],
     blocked: Vec<(&'a str, u64)>,
 }
@@ -177,7 +178,7 @@ fn total(sum: &Sum) -> Total<'_> {
         wait_ns: sum.wait_ns,
         max_ns: sum.max_ns,
         gave_up: sum.gave_up,
-        parts: parts(&sum.parts),
+        parts: sum.parts.in_order(),
         blocked: blocked.map(|each| (&*each.by, each.ns)).collect(),
     }
 }
@@ -194,21 +195,8 @@ fn single(wait: &Wait, origin_ns: u64, behind: Option<u32>) -> Single {
         holder_stack: wait.holder_stack,
         released: wait.released_ns.map(|ns| ns.saturating_sub(origin_ns)),
         gave_up: wait.gave_up,
-        parts: parts(&wait.parts),
+        parts: wait.parts.in_order(),
         blocked: blocked.map(|each| (each.by.clone(), each.ns)).collect(),
         behind,
     }
-}
-
-/// In the order of the script's causes.
-fn parts(parts: &Parts) -> [u64; 7] {
-    [
-        parts.ran_ns,
-        parts.preempted_ns,
-        parts.throttled_ns,
-        parts.blocked.iter().map(|blocked| blocked.ns).sum(),
-        parts.handover_ns,
-        parts.no_cpu_ns,
-        parts.unknown_ns,
-    ]
 }
