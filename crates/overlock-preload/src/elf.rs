@@ -7,18 +7,23 @@
 //! The objects that a program starts with are never unloaded, and the loader appends later ones. So
 //! [`Loaded::get`] notes once which those are, and no walk goes beyond them.
 
+mod object;
+pub(crate) mod replaced;
+
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+pub(crate) use object::Object;
 
 /// The loader's description of an object, as far as it is public.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct LinkMap {
     pub(crate) base: usize,
-    name: *const c_char,
-    pub(crate) dynamic: *const Dynamic,
+    pub(crate) name: *const c_char,
+    dynamic: *const Dynamic,
     pub(crate) next: *const LinkMap,
     pub(crate) previous: *const LinkMap,
 }
@@ -26,7 +31,7 @@ pub(crate) struct LinkMap {
 /// An entry of a dynamic section.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Dynamic {
+struct Dynamic {
     tag: i64,
     value: usize,
 }
@@ -38,170 +43,20 @@ struct Debug {
     first: *const LinkMap,
 }
 
-/// A symbol.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Symbol {
-    name: u32,
-    info: u8,
-    other: u8,
-    pub(crate) section: u16,
-    value: usize,
-    size: u64,
-}
-
 unsafe extern "C" {
     static _r_debug: Debug;
-    /// The dynamic section of the object that this code is linked into.
-    static _DYNAMIC: Dynamic;
 }
 
 /// dlfcn.h.
 const RTLD_DL_LINKMAP: c_int = 2;
 
-const DT_STRTAB: i64 = 5;
-const DT_SYMTAB: i64 = 6;
-const DT_SONAME: i64 = 14;
-const DT_GNU_HASH: i64 = 0x6fff_fef5;
-const DT_VERSYM: i64 = 0x6fff_fff0;
-
-const STT_FUNC: u8 = 2;
-const STT_GNU_IFUNC: u8 = 10;
-
-/// Of a symbol's version: not the one that new programs are linked to.
-const HIDDEN: u16 = 1 << 15;
-
 /// The names of the objects that glibc consists of. Those behind the first hold some of its
 /// functions before 2.34, and hide the first one's of the same names: so they come first.
 const LIBCS: [&CStr; 3] = [c"libpthread.so.0", c"libdl.so.2", c"libc.so.6"];
 
-/// The tables of a loaded object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Object {
-    pub(crate) map: &'static LinkMap,
-    strings: *const c_char,
-    symbols: *const Symbol,
-    hash: *const u32,
-    versions: *const u16,
-    name: usize,
-}
-
-impl Object {
-    /// Returns `None` for an object without a table of symbols by hash.
-    ///
-    /// # Safety
-    ///
-    /// The object is loaded, and stays so.
-    pub(crate) unsafe fn of(map: *const LinkMap) -> Option<Object> {
-        // SAFETY: the caller's promise: null, or the description of an object.
-        let map = unsafe { map.as_ref() }?;
-        let value = |tag| map.entry(tag);
-        let table = |tag| map.address(value(tag)?);
-        Some(Object {
-            map,
-            strings: core::ptr::with_exposed_provenance(table(DT_STRTAB)?),
-            symbols: core::ptr::with_exposed_provenance(table(DT_SYMTAB)?),
-            hash: core::ptr::with_exposed_provenance(table(DT_GNU_HASH)?),
-            versions: core::ptr::with_exposed_provenance(table(DT_VERSYM).unwrap_or(0)),
-            name: value(DT_SONAME).unwrap_or(0),
-        })
-    }
-
-    fn string(&self, at: usize) -> &'static CStr {
-        // SAFETY: an offset from the object's own tables, where a string ends with a zero.
-        unsafe { CStr::from_ptr(self.strings.wrapping_add(at)) }
-    }
-
-    /// Whether it is a part of a C library.
-    pub(crate) fn is_libcs(&self) -> bool {
-        self.name != 0 && LIBCS.contains(&self.string(self.name))
-    }
-
-    /// Whether this code is a part of it.
-    fn is_ours(&self) -> bool {
-        core::ptr::eq(self.map.dynamic, &raw const _DYNAMIC)
-    }
-
-    /// The symbol of this number in the object's table, and its name.
-    ///
-    /// # Safety
-    ///
-    /// The number is from the object's own tables.
-    pub(crate) unsafe fn symbol(&self, number: usize) -> (&'static Symbol, &'static CStr) {
-        // SAFETY: the caller's promise.
-        let symbol = unsafe { &*self.symbols.wrapping_add(number) };
-        (symbol, self.string(symbol.name as usize))
-    }
-
-    /// Whether new programs are linked to this definition.
-    fn is_default(&self, number: usize) -> bool {
-        if self.versions.is_null() {
-            return true;
-        }
-        // SAFETY: there is a version for each symbol.
-        let version = unsafe { self.versions.wrapping_add(number).read() };
-        version & HIDDEN == 0 && version != 0
-    }
-
-    /// The function of this name in its default version, or unversioned.
-    pub(crate) fn find(&self, name: &CStr) -> Option<*mut c_void> {
-        self.function(self.defined(name)?)
-    }
-
-    /// The definition of this name in its default version, or unversioned.
-    pub(crate) fn defined(&self, name: &CStr) -> Option<&'static Symbol> {
-        // The table: numbers of buckets, of the first symbol and of filter words, and a shift; then
-        // the filter, the buckets, and the chains of hashes, which end with an odd one.
-        // SAFETY: a table of that format, as the object says.
-        let [buckets, first, words, _] = unsafe { self.hash.cast::<[u32; 4]>().read() };
-        if buckets == 0 {
-            return None;
-        }
-        let wanted = hash(name);
-        let start = 4 + 2 * words as usize;
-        let place = start + (wanted % buckets) as usize;
-        // SAFETY: a bucket of the table.
-        let bucket = unsafe { self.hash.wrapping_add(place).read() };
-        let mut number = bucket;
-        while number >= first && number != 0 {
-            let chain = start + (buckets + number - first) as usize;
-            // SAFETY: a link of the chain, whose end has not been passed.
-            let link = unsafe { self.hash.wrapping_add(chain).read() };
-            if link | 1 == wanted | 1 {
-                // SAFETY: a number from the table.
-                let (symbol, its) = unsafe { self.symbol(number as usize) };
-                if its == name && self.is_default(number as usize) && symbol.section != 0 {
-                    return Some(symbol);
-                }
-            }
-            if link & 1 != 0 {
-                break;
-            }
-            number += 1;
-        }
-        None
-    }
-
-    fn function(&self, symbol: &Symbol) -> Option<*mut c_void> {
-        let at = self.map.base.wrapping_add(symbol.value);
-        match symbol.info & 0xf {
-            STT_FUNC => Some(core::ptr::with_exposed_provenance_mut(at)),
-            STT_GNU_IFUNC if cfg!(target_arch = "x86_64") => {
-                let choose: *const c_void = core::ptr::with_exposed_provenance(at);
-                // SAFETY: such a symbol is a function of this type on x86-64, which looks at the
-                // processor and returns the function to be called.
-                let choose: extern "C" fn() -> *mut c_void =
-                    unsafe { core::mem::transmute(choose) };
-                Some(choose())
-            }
-            _ => None,
-        }
-    }
-}
-
 impl LinkMap {
     /// The value of the dynamic section's entry with this tag.
-    pub(crate) fn entry(&self, tag: i64) -> Option<usize> {
+    fn entry(&self, tag: i64) -> Option<usize> {
         let mut entry = self.dynamic;
         if entry.is_null() {
             return None;
@@ -220,20 +75,12 @@ impl LinkMap {
 
     /// The address that an entry means. The loader has added the base, unless the section is
     /// read-only.
-    pub(crate) fn address(&self, value: usize) -> Option<usize> {
+    fn address(&self, value: usize) -> Option<usize> {
         Some(match value < self.base {
             true => value.wrapping_add(self.base),
             false => value,
         })
     }
-}
-
-/// The hash of a name in such tables.
-fn hash(name: &CStr) -> u32 {
-    let bytes = name.to_bytes().iter();
-    bytes.fold(5381, |hash: u32, &byte| {
-        hash.wrapping_mul(33).wrapping_add(byte.into())
-    })
 }
 
 /// The objects that the program has started with.
@@ -329,28 +176,18 @@ pub(crate) fn place(map: *const LinkMap) -> Place {
     }
 }
 
-/// Whether one of the objects that the program has started with defines the name.
-pub(crate) fn is_defined(name: &CStr) -> bool {
-    starts(|object| object.defined(name).map(|_| ())).is_some()
-}
-
-/// The first object that was loaded later into the program's namespace, or null.
-pub(crate) fn later() -> *const LinkMap {
-    // SAFETY: null, or an object that the program has started with: it is not unloaded.
-    let last = unsafe { Loaded::get().last.as_ref() };
-    last.map_or(core::ptr::null(), |last| last.next)
-}
-
-/// Whether it is the first object of the program's namespace.
-pub(crate) fn is_first(map: *const LinkMap) -> bool {
-    // SAFETY: the loader's own variable, written before any object's code runs.
-    core::ptr::eq(map, unsafe { _r_debug.first })
-}
-
 /// The objects of the program's C library.
-pub(crate) fn libcs() -> impl Iterator<Item = *const LinkMap> {
-    let all = Loaded::get().libcs.into_iter();
-    all.filter(|map| !map.is_null())
+pub(crate) fn libcs() -> impl Iterator<Item = Object> {
+    // SAFETY: null, or an object that is not unloaded.
+    (Loaded::get().libcs.into_iter()).filter_map(|map| unsafe { Object::of(map) })
+}
+
+/// The next function of this name behind an object that the program has started with.
+pub(crate) fn next_of(object: &Object, name: &CStr) -> Option<*mut c_void> {
+    match core::ptr::eq(object.map, Loaded::get().last) {
+        true => None,
+        false => walk(object.map.next, |behind| behind.find(name)),
+    }
 }
 
 /// The object that this address is in, of any namespace. The C library's own function tells: see

@@ -29,14 +29,16 @@ pub(crate) fn start() {
     let config = config::get();
     let is_filtered = variable(c"OVERLOCK_FUTEX_ALONE").is_some();
     let leaves_all = (config.mutex, config.rwlock) == (config::Lock::Glibc, config::Lock::Glibc);
-    let says_nothing = is_filtered || leaves_all || config.stat || config.lockdep;
-    let named = variable(c"OVERLOCK_SUMMARY").and_then(|name| name.to_str().ok()?.parse().ok());
-    if named != Some(pid()) || says_nothing {
+    if is_filtered || leaves_all {
         return;
     }
-    if let Some([device, file]) = stderr() {
-        STDERR[0].store(device, Relaxed);
-        STDERR[1].store(file, Relaxed);
+    let Some([device, file]) = stderr() else {
+        return;
+    };
+    STDERR[0].store(device, Relaxed);
+    STDERR[1].store(file, Relaxed);
+    let named = variable(c"OVERLOCK_SUMMARY").and_then(|name| name.to_str().ok()?.parse().ok());
+    if named == Some(pid()) && !config.stat && !config.lockdep {
         PROCESS.store(pid(), Relaxed);
     }
 }
@@ -44,6 +46,8 @@ pub(crate) fn start() {
 /// Says nothing: a filter, which is about to be installed, may allow nothing of it.
 pub(crate) fn is_filtered() {
     PROCESS.store(0, Relaxed);
+    STDERR[0].store(0, Relaxed);
+    STDERR[1].store(0, Relaxed);
 }
 
 /// A lock is initialised by a call.
@@ -76,6 +80,12 @@ fn stderr() -> Option<[u64; 2]> {
     (status == 0).then_some([file.st_dev, file.st_ino])
 }
 
+/// Whether the standard error is the file that it was when the library was loaded.
+pub(crate) fn is_stderr_of_the_start() -> bool {
+    let start = [STDERR[0].load(Relaxed), STDERR[1].load(Relaxed)];
+    start != [0, 0] && stderr() == Some(start)
+}
+
 /// Runs when the process ends, other than by `_exit` or a signal.
 #[used]
 #[unsafe(link_section = ".fini_array")]
@@ -85,7 +95,7 @@ static AT_END: extern "C" fn() = {
         if process == 0 || process != pid() {
             return;
         }
-        if stderr() == Some([STDERR[0].load(Relaxed), STDERR[1].load(Relaxed)]) {
+        if is_stderr_of_the_start() {
             say();
         }
     }

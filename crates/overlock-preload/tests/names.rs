@@ -30,18 +30,33 @@ fn plugin(source: &str, test: &str, flags: &[&str]) -> PathBuf {
 }
 
 /// Fails ("does not hold", wrong counts, or no end) where a plugin's code and the program's take
-/// the same object for that of another library.
+/// the same object for that of another library. A plugin also keeps its own functions that the
+/// program or the C library has, too.
 #[test]
 fn a_plugin_shares_objects_with_its_host_however_it_is_loaded() {
     let program = program("apart.c", "apart");
+    plugin("apart_plugin.c", "apart-library", &["-DLIBRARY"]);
+    let directory = concat!("-L", env!("CARGO_TARGET_TMPDIR"));
+    let needs = [
+        "-DNEEDS",
+        directory,
+        "-Wl,--no-as-needed",
+        "-l:names-apart-library.so",
+        "-Wl,-rpath,$ORIGIN",
+    ];
     for (name, flags) in [
         ("lazy", &["-Wl,-z,lazy"][..]),
-        ("now", &["-Wl,-z,now", "-Wl,-z,relro", "-fno-plt"]),
-        ("own", &["-DOWN", "-Wl,-z,now", "-Wl,-z,relro"]),
+        ("own", &["-DOWN", "-Wl,-z,now", "-Wl,-z,relro", "-fno-plt"]),
+        ("starts", &["-DSTARTS", "-Wl,--hash-style=sysv"]),
+        ("needs", &needs),
     ] {
         let plugin = plugin("apart_plugin.c", &format!("apart-{name}"), flags);
         for how in ["plain", "deep", "apart", "lazy", "searched"] {
-            let settings = &[DEFAULT, GLIBCS, GLIBCS_MUTEX];
+            let settings: &[&[_]] = match (name, how) {
+                ("starts", _) => &[DEFAULT, GLIBCS, GLIBCS_MUTEX, COUNTED],
+                (_, "deep" | "apart") => &[DEFAULT, GLIBCS_MUTEX],
+                _ => &[DEFAULT],
+            };
             same(&program, &[&plugin, Path::new(how)], settings);
         }
     }
@@ -50,6 +65,15 @@ fn a_plugin_shares_objects_with_its_host_however_it_is_loaded() {
         &[Path::new(""), Path::new("handle")],
         &[DEFAULT, GLIBCS, COUNTED],
     );
+}
+
+/// Fails where the loader runs out of namespaces, and where a line is written to a file that has
+/// taken the standard error's number.
+#[test]
+fn namespaces_are_given_back() {
+    let program = program("namespaces.c", "namespaces");
+    let plugin = plugin("apart_plugin.c", "namespaces-plugin", &["-DOWN"]);
+    same(&program, &[&plugin], &[DEFAULT, GLIBCS, GLIBCS_MUTEX]);
 }
 
 /// Fails where the loader takes us for the caller of `dlopen` or `dlsym`.
@@ -83,14 +107,12 @@ fn said(program: &Path, arguments: &[&Path]) -> String {
 fn one_line_says_what_has_been_done_to_a_plugin() {
     let program = program("apart.c", "says");
     let common = plugin("apart_plugin.c", "says-common", &[]);
-    let own = plugin("apart_plugin.c", "says-own", &["-DOWN"]);
-    for (plugin, how, word) in [
-        (&common, "plain", ""),
-        (&common, "deep", "RTLD_DEEPBIND is left out"),
-        (&own, "deep", "keeps RTLD_DEEPBIND"),
-        (&common, "apart", "by dlmopen"),
+    for (how, word) in [
+        ("plain", ""),
+        ("deep", "with RTLD_DEEPBIND; its lock functions are ours"),
+        ("apart", "by dlmopen; its lock functions are ours"),
     ] {
-        let said = said(&program, &[plugin, Path::new(how)]);
+        let said = said(&program, &[&common, Path::new(how)]);
         assert_eq!(
             said.lines().count(),
             usize::from(!word.is_empty()),
@@ -219,18 +241,22 @@ fn every_look_up_finds_the_same_library() {
 }
 
 /// A wrapper of the condition functions that looks them up by version, before ours and behind.
-/// Fails (in an abort) where it gets the C library's before ours.
+/// Fails (in an abort) where it gets the C library's before ours, and where it gets ours, without
+/// end, once a plugin with `RTLD_DEEPBIND` has been loaded.
 #[test]
 fn a_wrapper_may_stand_on_either_side() {
     let program = program("queue.c", "queue");
     let expected = text(&run(&program, &[], &[]).stdout);
+    let deep = plugin("apart_plugin.c", "queue-deep", &[]);
     let wrapper = plugin("queue_wrapper.c", "queue-wrapper", &[]);
     let library = library();
     let [ours, wrapper] = [&library, &wrapper].map(|path| path.to_str().unwrap());
     for preload in [format!("{ours}:{wrapper}"), format!("{wrapper}:{ours}")] {
-        let output = run(&program, &[], &[("LD_PRELOAD", &preload)]);
-        assert!(output.status.success(), "{preload}: {output:?}");
-        assert_eq!(text(&output.stdout), expected, "{preload}");
+        for arguments in [&[][..], &[&*deep]] {
+            let output = run(&program, arguments, &[("LD_PRELOAD", &preload)]);
+            assert!(output.status.success(), "{preload}: {output:?}");
+            assert_eq!(text(&output.stdout), expected, "{preload}");
+        }
     }
 }
 

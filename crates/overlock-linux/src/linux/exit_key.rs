@@ -9,8 +9,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::load;
 
+/// The last key for which nothing is allocated.
+const LAST: libc::pthread_key_t = 31;
+
 /// Calls a function at the end of threads. Creating and setting the key allocate nothing within the
 /// first 32 keys of a process, and take no lock; both may happen in signal handlers.
+///
+/// A plugin that glibc's `dlmopen` loads has a C library of its own, which numbers its keys from 0
+/// and keeps their values in the same places of a thread. So the key is the last of the 32.
 #[derive(Debug)]
 pub struct ExitKey {
     /// The key (an unsigned int in every Linux libc) + 1; 0 until a thread needs it.
@@ -42,11 +48,7 @@ impl ExitKey {
     fn create(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
         // The linker leaves unreferenced objects of a static library out.
         black_box(&load::LOADED);
-        let mut key = 0;
-        // SAFETY: `key` is valid for the write; `ends` has the signature of a destructor.
-        if unsafe { libc::pthread_key_create(&mut key, Some(self.ends)) } != 0 {
-            return None;
-        }
+        let key = self.create_last()?;
         match self.key.compare_exchange(0, key + 1, Relaxed, Relaxed) {
             Ok(_) => {
                 created();
@@ -58,6 +60,36 @@ impl ExitKey {
                 Some(first - 1)
             }
         }
+    }
+
+    /// Creates the last key of those that are free among the first.
+    fn create_last(&self) -> Option<libc::pthread_key_t> {
+        // Those that were created, one bit each.
+        let mut created = 0_u32;
+        let behind = loop {
+            let mut key = 0;
+            // SAFETY: `key` is valid for the write; `ends` has the signature of a destructor.
+            if unsafe { libc::pthread_key_create(&mut key, Some(self.ends)) } != 0 {
+                break None;
+            }
+            match key {
+                0..LAST => created |= 1 << key,
+                LAST => {
+                    created |= 1 << LAST;
+                    break None;
+                }
+                _ => break Some(key),
+            }
+        };
+        let last = created.checked_ilog2();
+        let superfluous = (0..=LAST)
+            .filter(|&key| created & 1 << key != 0 && Some(key) != last)
+            .chain(behind.filter(|_| last.is_some()));
+        for key in superfluous {
+            // SAFETY: created above, and nobody else knows it.
+            unsafe { libc::pthread_key_delete(key) };
+        }
+        last.or(behind)
     }
 
     /// Has the function called with `value`, which is not 0, at the calling thread's end. False if
@@ -83,6 +115,18 @@ mod tests {
 
     unsafe extern "C" fn ends(value: *mut c_void) {
         SEEN.fetch_add(value.addr(), Relaxed);
+    }
+
+    /// Fails where a plugin with a C library of its own has the same key.
+    #[test]
+    fn the_first_keys_stay_free() {
+        static ANOTHER: ExitKey = ExitKey::new(ends);
+        let key = ANOTHER.get(|| ()).unwrap();
+        assert!(key > LAST / 2, "{key}");
+        let mut next = 0;
+        // SAFETY: valid for the write.
+        assert_eq!(unsafe { libc::pthread_key_create(&mut next, None) }, 0);
+        assert!(next < key, "{next}");
     }
 
     #[test]

@@ -178,9 +178,11 @@ fn take() -> Option<usize> {
 }
 
 /// Runs when a thread exits. Destructors that run later and take a lock take a slot anew, and this
-/// runs again for it.
-unsafe extern "C" fn give(slot: *mut c_void) {
-    let slot = slot.addr() - 1;
+/// runs again for it. The key's value does not count: see [`ExitKey`].
+unsafe extern "C" fn give(_: *mut c_void) {
+    let Some(slot) = mine() else {
+        return;
+    };
     MINE.set(0);
     // A forgotten guard still uses a node of the slot: no other thread may ever get it.
     if Linux::tables().is_idle(slot) {
