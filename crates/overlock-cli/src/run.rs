@@ -87,6 +87,10 @@ pub struct Args {
     #[arg(long, requires = "lockdep")]
     lockdep_sleep: bool,
 
+    /// Report also cycles of orders that one thread alone has made, or threads that never met
+    #[arg(long, requires = "lockdep")]
+    lockdep_all: bool,
+
     /// With --lockdep, exit with this code if there was a report, whatever the program's own is
     #[arg(long, value_name = "N", requires = "lockdep", value_parser = clap::value_parser!(u8).range(1..))]
     error_exitcode: Option<u8>,
@@ -143,6 +147,10 @@ pub struct CheckArgs {
     #[arg(long)]
     sleep: bool,
 
+    /// Report also cycles of orders that one thread alone has made, or threads that never met
+    #[arg(long)]
+    all: bool,
+
     /// Exit with this code if there was a report, whatever the program's own is
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     error_exitcode: Option<u8>,
@@ -156,6 +164,7 @@ impl From<CheckArgs> for Args {
         Args {
             lockdep: true,
             lockdep_sleep: check.sleep,
+            lockdep_all: check.all,
             error_exitcode: check.error_exitcode,
             launch: check.launch,
             ..Args::default()
@@ -211,6 +220,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     if args.lockdep_sleep {
         command.env("OVERLOCK_LOCKDEP_SLEEP", "1");
     }
+    if args.lockdep_all {
+        command.env("OVERLOCK_LOCKDEP_ALL", "1");
+    }
     let files = &args.files;
     let has_files = files.report.is_some() || files.svg.is_some() || !files.wrappers.is_empty();
     let stat = args.stat || has_files;
@@ -260,6 +272,7 @@ pub fn prepared(args: &Args) -> Result<(PathBuf, Command), Exit> {
         .env_remove("OVERLOCK_PROFILE")
         .env_remove("OVERLOCK_LOCKDEP")
         .env_remove("OVERLOCK_LOCKDEP_SLEEP")
+        .env_remove("OVERLOCK_LOCKDEP_ALL")
         .env_remove("OVERLOCK_LOCKDEP_READER")
         .env_remove("OVERLOCK_LOCKDEP_TALLY");
     if args.spin_only {

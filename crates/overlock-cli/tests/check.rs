@@ -38,7 +38,35 @@ fn reports_of_several_processes_are_whole() {
         seen.insert(thread.to_owned());
     }
     assert_eq!(seen.len(), 4);
-    assert!(text.ends_with(" 28 reports\n"), "{text}");
+    assert!(text.ends_with(" 0 reports, 28 warnings\n"), "{text}");
+}
+
+/// The sum of a scene of the library's own tests.
+fn sum_of(scene: &str, options: &[&str]) -> String {
+    let program = compile(
+        "../../../overlock-preload/tests/c/harmless",
+        &format!("sum-{scene}"),
+        &["-U_GNU_SOURCE"],
+    );
+    let output = run(options).arg(program).arg(scene).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    text.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn cycles_of_one_thread_alone_are_in_the_sum_unless_they_are_reported() {
+    let scene = "alone_among_others";
+    let sum = "overlock: 4 locks of 4 classes";
+    assert_eq!(
+        sum_of(scene, &["--lockdep"]),
+        format!("{sum}, 0 reports; 1 cycle of one thread, or of threads that never met (--all)")
+    );
+    let all = sum_of(scene, &["--lockdep", "--lockdep-all"]);
+    assert_eq!(all, format!("{sum}, 1 report"));
+    let two = sum_of("second_thread", &["--lockdep"]);
+    assert_eq!(two, "overlock: 5 locks of 5 classes, 1 report");
+    let first = sum_of("alone_at_first", &["--lockdep"]);
+    assert_eq!(first, "overlock: 5 locks of 5 classes, 1 report, 1 warning");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub mod __private {
     pub use super::exit_key::ExitKey;
     pub use super::jump::jump_out;
     pub use super::load::variable;
-    pub use super::mapped::{Growing, Zeroed};
+    pub use super::mapped::{Growing, Mapped, Zeroed};
     pub use super::slot::{FIRST, RESERVED};
     pub use super::{clock, extras, rank, spin, syscall};
     pub use crate::system_call;

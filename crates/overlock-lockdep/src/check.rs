@@ -1,22 +1,18 @@
 //! The rules, checked at each acquisition.
 
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::class::{self, CLASSES, ClassId};
 use super::gate::{Inside, Quiet};
-use super::graph::{Added, Alive, Edge, GUARDS, Key, guard, summand};
-use super::report::{self, Finding};
+use super::graph::{Added, Alive, Edge, Found, GUARDS, Key, Path, Reason, guard, summand};
+use super::lives::ANY;
+use super::report::{self, Finding, Note};
+use super::settings::{self, Nesting};
 use super::site::How;
 use super::thread::{Entry, Held, Thread};
 use super::trace::Trace;
-use super::{GATE, GRAPH, Nesting, notice, signal, sweep, sweep_now, tally};
-
-static NESTING: AtomicU8 = AtomicU8::new(0);
-
-pub(super) fn set_nesting(nesting: Nesting) {
-    NESTING.store(nesting as u8, Relaxed);
-}
+use super::{GATE, GRAPH, notice, signal, sweep, sweep_now, tally, thread};
 
 /// The tables' knowledge of what is gone.
 pub(super) struct Known<'a>(pub(super) &'a Inside<'a>);
@@ -61,6 +57,7 @@ fn with_locks_held(me: &Thread, wanted: &Held) {
         return;
     }
     let to = wanted.class.unit();
+    let life = me.life();
     for entry in me.entries() {
         let (class, how) = entry.class_and_how();
         if entry.lock() == 0 || class == ClassId::NONE {
@@ -68,7 +65,7 @@ fn with_locks_held(me: &Thread, wanted: &Held) {
         }
         let key = Key::new(class.unit(), how, to, wanted.how);
         let others = guards.wrapping_sub(kept(entry.lock(), class, how));
-        if !GRAPH.knows(key, others) {
+        if !GRAPH.knows(key, others, life) {
             new(me, entry, wanted, key, others);
         }
     }
@@ -121,7 +118,7 @@ fn within(me: &Thread, entry: &Entry, wanted: &Held) -> bool {
 fn split(me: &Thread, entry: &Entry, wanted: &Held) -> bool {
     let wanted = *wanted;
     let Some(held) = entry.get() else { return true };
-    if NESTING.load(Relaxed) == Nesting::Report as u8 {
+    if settings::nesting() == Nesting::Report {
         report::make(me, &Finding::Class { held, wanted });
         return false;
     }
@@ -169,67 +166,149 @@ fn node_of(held: &Held, inside: &Inside<'_>) -> Option<u32> {
     class::lock_node(held.class, held.lock, inside)
 }
 
-fn depends(me: &Thread, mut held: Held, mut wanted: Held, key: Key, guards: u64) {
+/// An edge, for a thread that has entered. `None` if it is one of a lock that is gone, and without
+/// room.
+fn edge(me: &Thread, held: &Held, wanted: &Held, inside: &Inside<'_>) -> Option<Edge> {
+    let [from, to] = [held, wanted].map(|held| node_of(held, inside));
+    let mut edge = Edge::new([from?, to?], [held, wanted], me.id(), me.life());
+    edge.is_early = !thread::are_several();
+    let others = me.held().filter(|other| other.lock != held.lock);
+    let mut guarding = others.filter(|other| other.class.number() != 0);
+    for place in &mut edge.guards {
+        let Some(other) = guarding.next() else { break };
+        // So that its end becomes known.
+        if class::lock_node(other.class, other.lock, inside).is_some() {
+            *place = guard(other.class.number(), other.how);
+        }
+    }
+    Some(edge)
+}
+
+fn depends(me: &Thread, held: Held, wanted: Held, key: Key, guards: u64) {
     let quiet = Quiet::begin();
+    if me.life() != ANY {
+        let Some(inside) = GATE.enter(&quiet) else {
+            return;
+        };
+        let edge = edge(me, &held, &wanted, &inside);
+        if edge.is_some_and(|edge| GRAPH.join(&edge, key, guards, &inside)) {
+            return;
+        }
+    }
     // Before the gate: see there.
     let trace = Trace::here(wanted.site);
     let Some(inside) = GATE.enter(&quiet) else {
         return;
     };
     sweep(&inside);
-    let nodes = [&held, &wanted].map(|held| node_of(held, &inside));
-    let [Some(from), Some(to)] = nodes else {
+    let Some(mut edge) = edge(me, &held, &wanted, &inside) else {
         return;
     };
-    let mut edge = Edge::new([from, to], [&held, &wanted], me.id());
     edge.trace = trace;
-    let others = me.held().filter(|other| other.lock != held.lock);
-    let mut guarding = others.filter(|other| other.class.number() != 0);
-    for place in &mut edge.guards {
-        let Some(other) = guarding.next() else { break };
-        // So that its end becomes known.
-        if class::lock_node(other.class, other.lock, &inside).is_some() {
-            *place = guard(other.class.number(), other.how);
-        }
-    }
     let mut added = GRAPH.add(edge, key, guards, &Known(&inside), &inside);
     if matches!(added, Added::Full) && class::any_gone() {
         sweep_now(&inside);
         added = GRAPH.add(edge, key, guards, &Known(&inside), &inside);
     }
-    if matches!(added, Added::Circle(_)) {
-        // Once for each pair of classes, in any modes.
-        let [from, to] = [held, wanted].map(|held| held.class.unit());
-        for from_how in [How::EXCLUSIVE, How::SHARED] {
-            for to_how in [How::EXCLUSIVE, How::SHARED_RECURSIVE] {
-                GRAPH.settle(Key::new(from, from_how, to, to_how), &inside);
+    match &added {
+        Added::Circle(_) => settle(&edge, &inside),
+        Added::Harmless(Reason::Threads, path) if edge.is_early => {
+            // Relaxed: there is no other thread.
+            EARLY_LIFE.store(edge.life(), Relaxed);
+            for edge in path.edges().iter().chain([&edge]) {
+                signal::watch(class::family(edge.from));
             }
         }
+        _ => {}
     }
     drop(inside);
     drop(quiet);
     match added {
-        Added::Fine | Added::Gated => {
-            if matches!(added, Added::Gated) {
-                tally::add(|tally| &tally.gated);
+        Added::Fine => learnt(me, &held, &wanted),
+        Added::Harmless(reason, path) => {
+            match reason {
+                Reason::Gate => tally::add(|tally| &tally.gated),
+                Reason::Threads if edge.is_early => order(me, &edge, &path, Note::Only),
+                Reason::Threads => tally::add(|tally| &tally.alone),
             }
-            signal::ask(me, &held);
-            signal::chains(me, &wanted);
+            learnt(me, &held, &wanted);
         }
         Added::Full => notice::once(notice::EDGES),
-        Added::Circle(path) => {
-            held.class = ClassId::new(from, held.class.number());
-            wanted.class = ClassId::new(to, wanted.class.number());
-            report::make(
-                me,
-                &Finding::Order {
-                    held,
-                    wanted,
-                    path: &path,
-                },
-            );
+        Added::Circle(found) => {
+            let note = match found.is_unknown {
+                true => Note::Unknown,
+                false => Note::None,
+            };
+            circle(me, &edge, &found, note);
         }
     }
 }
 
-const _: () = assert!(GUARDS <= super::thread::DEPTH);
+fn learnt(me: &Thread, held: &Held, wanted: &Held) {
+    signal::ask(me, held);
+    signal::chains(me, wanted);
+}
+
+/// A cycle is reported once for each pair of classes, in any modes.
+fn settle(last: &Edge, inside: &Inside<'_>) {
+    let [from, to] = last.ends().map(|held| held.class.unit());
+    for from_how in [How::EXCLUSIVE, How::SHARED] {
+        for to_how in [How::EXCLUSIVE, How::SHARED_RECURSIVE] {
+            GRAPH.settle(Key::new(from, from_how, to, to_how), inside);
+        }
+    }
+}
+
+fn circle(me: &Thread, last: &Edge, found: &Found, note: Note) {
+    tally::take(|tally| &tally.alone, found.were_alone);
+    order(me, last, &found.path, note);
+}
+
+fn order(me: &Thread, last: &Edge, path: &Path, note: Note) {
+    let [held, wanted] = last.ends();
+    let finding = Finding::Order {
+        held,
+        wanted,
+        path,
+        note,
+    };
+    report::make(me, &finding);
+}
+
+/// The life of the thread that made a cycle before another one had used a lock.
+static EARLY_LIFE: AtomicU32 = AtomicU32::new(0);
+
+/// A lock is used that is part of such a cycle. One thread did everything then, so nothing says
+/// that it is alone with these orders. If another thread uses the locks, that may make them too.
+#[cold]
+pub(super) fn watched(me: &Thread, used: &Held) {
+    if !thread::are_several() || EARLY_LIFE.load(Relaxed) == me.life() {
+        return;
+    }
+    let class = class::family(used.class.node());
+    loop {
+        let quiet = Quiet::begin();
+        let Some(inside) = GATE.enter(&quiet) else {
+            return;
+        };
+        let known = Known(&inside);
+        let Some((last, found)) = GRAPH.take_early(class, me.life(), &known, &inside) else {
+            signal::watch_no_more(class);
+            return;
+        };
+        settle(&last, &inside);
+        drop(inside);
+        drop(quiet);
+        circle(
+            me,
+            &last,
+            &found,
+            Note::Early {
+                used: *used,
+                by: last.thread,
+            },
+        );
+    }
+}
+
+const _: () = assert!(GUARDS <= thread::DEPTH);

@@ -4,6 +4,8 @@
 //! take no lock: a class is complete before its number is in the index. Writers are inside the
 //! gate. The node of a lock is the lock's until [`sweep`](super::sweep) finds that it is gone.
 
+mod single;
+
 use std::fmt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
@@ -14,6 +16,11 @@ use super::site::Site;
 use super::symbol;
 use super::{GATE, notice, tally};
 use crate::mapped::{Chunks, Zeroed};
+
+pub(super) use single::{
+    any_gone, end, family, is_alive, is_known, lock_node, may_have_node, new_number, node_of,
+    own_class, subject, sweep, wants_sweep,
+};
 
 /// A class of locks: those of one name, or initialised in one place. The validator applies what it
 /// learns of one lock to all of its class. It also names the lock, if that is known; two of one
@@ -118,15 +125,15 @@ pub(super) enum Origin {
     Level(ClassId, u8),
 }
 
-/// The place of a lock's initialisation. Many programs initialise all their locks in a function of
-/// their own, so the callers of that function count too.
+/// The stack of a lock's initialisation. Many programs initialise all their locks in a function of
+/// their own, so its callers count too, as far as a [`Trace`](super::trace::Trace) goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Init {
     pub(super) site: Site,
     /// The place of the call to the function that contains the site.
     pub(super) caller: Site,
     /// A hash of the callers above.
-    pub(super) above: u16,
+    pub(super) above: u32,
 }
 
 /// [`Record::kind`] of a single lock.
@@ -158,28 +165,12 @@ static INDEX: [AtomicU32; 2 * CLASSES] = [const { AtomicU32::new(0) }; 2 * CLASS
 /// Classes in use; node 0 is never used.
 static COUNT: AtomicU32 = AtomicU32::new(1);
 
-/// The first lock's node of each bucket, by a hash of the number; 0 for none. Written inside the
-/// gate only.
-static BUCKETS: [AtomicU32; BUCKET_COUNT] = [const { AtomicU32::new(0) }; BUCKET_COUNT];
-const BUCKET_COUNT: usize = 1 << if cfg!(miri) { 6 } else { 14 };
-
-/// One more than the highest node of a lock; the first free one below, or 0.
-static END: AtomicU32 = AtomicU32::new(CLASSES as u32);
-static FREE: AtomicU32 = AtomicU32::new(0);
-/// Locks that are a class of their own, so far.
-static OWN: AtomicU32 = AtomicU32::new(0);
-/// Nodes of locks that are gone.
-static GONE: AtomicU32 = AtomicU32::new(0);
-
 impl Record {
     fn set(&self, origin: Origin) {
         let (kind, parent, value, length) = match origin {
             Origin::Named(name) => (1, 0, name.as_ptr().expose_provenance(), name.len()),
             Origin::Site(site) => (2, 0, site.to_bits(), 0),
-            Origin::Init(init) => {
-                let above = init.above.into();
-                (6, above, init.site.to_bits(), init.caller.to_bits())
-            }
+            Origin::Init(init) => (6, init.above, init.site.to_bits(), init.caller.to_bits()),
             Origin::Level(class, level) => (4, class.node(), level.into(), 0),
         };
         self.parent.store(parent, Relaxed);
@@ -207,7 +198,7 @@ impl Record {
             6 => Origin::Init(Init {
                 site: Site::from_bits(value),
                 caller: Site::from_bits(self.length.load(Relaxed)),
-                above: parent as u16,
+                above: parent,
             }),
             _ => return None,
         })
@@ -235,7 +226,7 @@ fn start(origin: Origin) -> usize {
         }
         Origin::Site(site) => mix(site.to_bits()),
         Origin::Init(init) => {
-            let callers = mix(init.caller.to_bits() ^ usize::from(init.above) << 1);
+            let callers = mix(init.caller.to_bits() ^ (init.above as usize) << 1);
             mix(init.site.to_bits() ^ callers)
         }
         Origin::Level(class, level) => mix((class.node() as usize) << 8 | usize::from(level)),
@@ -274,6 +265,17 @@ pub(super) fn class_of(origin: Origin) -> ClassId {
     found.map_or(ClassId::NONE, |node| ClassId::new(node, 0))
 }
 
+/// Returns the class of locks that are initialised there. Stacks that differ further up make no new
+/// ones once half of the room for classes is taken.
+pub(super) fn of_init(init: Init) -> ClassId {
+    let is_new = search(Origin::Init(init)).is_err();
+    let above = match is_new && COUNT.load(Relaxed) as usize > CLASSES / 2 {
+        true => 0,
+        false => init.above,
+    };
+    class_of(Origin::Init(Init { above, ..init }))
+}
+
 #[cold]
 fn add(origin: Origin, _: &Inside<'_>) -> Option<u32> {
     let place = match search(origin) {
@@ -292,133 +294,9 @@ fn add(origin: Origin, _: &Inside<'_>) -> Option<u32> {
     Some(count)
 }
 
-/// Returns a number that no other lock has.
-pub(super) fn new_number() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let number = LAST.fetch_add(1, Relaxed) + 1;
-        // A lock may keep the lower half, in which 0 stands for none.
-        if number as u32 != 0 {
-            return number % ADDRESS;
-        }
-    }
-}
-
-fn bucket(number: u64) -> &'static AtomicU32 {
-    &BUCKETS[mix(number as usize) % BUCKET_COUNT]
-}
-
-/// Whether the lock with this number may have a node: a cheap filter, for the lock's owner.
-pub(super) fn may_have_node(number: u64) -> bool {
-    // Relaxed: whoever makes the node has finished with the lock, before the owner ends it. A sweep
-    // may hide the node for a moment. Then it stays, and no other lock has its number.
-    bucket(number).load(Relaxed) != 0
-}
-
-/// Returns the node of the lock with this number, whether it is gone or not.
-pub(super) fn node_of(number: u64, _: &Inside<'_>) -> Option<u32> {
-    let mut node = bucket(number).load(Relaxed);
-    while node != 0 {
-        let record = record(node)?;
-        if record.number.load(Relaxed) == number {
-            return Some(node);
-        }
-        node = record.next.load(Relaxed);
-    }
-    None
-}
-
-/// Returns the node of a single lock, a new one if there is none. `None` without room.
-pub(super) fn lock_node(class: ClassId, lock: usize, inside: &Inside<'_>) -> Option<u32> {
-    if class.number() == 0 {
-        return None;
-    }
-    if let Some(node) = node_of(class.number(), inside) {
-        return Some(node);
-    }
-    let free = FREE.load(Relaxed);
-    let node = match record(free).filter(|_| free != 0) {
-        Some(record) => {
-            FREE.store(record.next.load(Relaxed), Relaxed);
-            free
-        }
-        None => {
-            let end = END.load(Relaxed);
-            RECORDS.make(end as usize)?;
-            END.store(end + 1, Relaxed);
-            end
-        }
-    };
-    let record = record(node)?;
-    let first = bucket(class.number());
-    record.parent.store(class.node(), Relaxed);
-    record.value.store(lock, Relaxed);
-    record.number.store(class.number(), Relaxed);
-    record.mark.store(false, Relaxed);
-    record.kind.store(LOCK, Relaxed);
-    record.next.store(first.load(Relaxed), Relaxed);
-    first.store(node, Relaxed);
-    Some(node)
-}
-
-/// Returns a class for a single lock. [`ClassId::NONE`] without room.
-pub(super) fn own_class(lock: usize, number: u64, inside: &Inside<'_>) -> ClassId {
-    let Some(node) = lock_node(ClassId::new(0, number), lock, inside) else {
-        return ClassId::NONE;
-    };
-    tally::add(|tally| &tally.classes);
-    OWN.fetch_add(1, Relaxed);
-    ClassId::new(node, number)
-}
-
-/// The lock with this number is gone.
-pub(super) fn end(number: u64, inside: &Inside<'_>) {
-    if let Some(record) = node_of(number, inside).and_then(record)
-        && !record.mark.swap(true, Relaxed)
-    {
-        GONE.fetch_add(1, Relaxed);
-    }
-}
-
-/// Whether so many locks are gone that their nodes are worth a search.
-pub(super) fn wants_sweep() -> bool {
-    let end = END.load(Relaxed);
-    let used = end - CLASSES as u32;
-    let few = if cfg!(miri) { 16 } else { 4096 };
-    GONE.load(Relaxed) >= (used / 2).max(few)
-}
-
-/// Whether any lock is gone whose node is not free.
-pub(super) fn any_gone() -> bool {
-    GONE.load(Relaxed) != 0
-}
-
-/// Frees the nodes of the locks that are gone; nothing refers to them any more. Calls `each` for
-/// each.
-pub(super) fn sweep(_: &Inside<'_>, mut each: impl FnMut(u32)) {
-    for bucket in &BUCKETS {
-        bucket.store(0, Relaxed);
-    }
-    FREE.store(0, Relaxed);
-    GONE.store(0, Relaxed);
-    for node in CLASSES as u32..END.load(Relaxed) {
-        let Some(record) = record(node) else { continue };
-        let list = if record.is_lock() && !record.mark.load(Relaxed) {
-            bucket(record.number.load(Relaxed))
-        } else {
-            record.kind.store(0, Relaxed);
-            record.number.store(0, Relaxed);
-            each(node);
-            &FREE
-        };
-        record.next.store(list.load(Relaxed), Relaxed);
-        list.store(node, Relaxed);
-    }
-}
-
 /// Returns the number of classes.
 pub(super) fn count() -> usize {
-    (COUNT.load(Relaxed) - 1 + OWN.load(Relaxed)) as usize
+    (COUNT.load(Relaxed) - 1 + single::own()) as usize
 }
 
 /// Whether the locks of a class are followed one by one: two of them were held at a time.
@@ -430,35 +308,6 @@ pub(super) fn is_split(class: u32) -> bool {
 /// Follows the locks of a class one by one from now on. Returns false if that is so already.
 pub(super) fn split(class: u32, _: &Inside<'_>) -> bool {
     record(class).is_some_and(|record| !record.mark.swap(true, Relaxed))
-}
-
-/// Whether a node still stands for something: dependencies of a lock that is gone no longer count.
-pub(super) fn is_alive(node: u32) -> bool {
-    node < CLASSES as u32 || record(node).is_some_and(|lock| !lock.mark.load(Relaxed))
-}
-
-/// Whether the lock with this number is not known to be gone.
-pub(super) fn is_known(number: u64, inside: &Inside<'_>) -> bool {
-    node_of(number, inside).is_some_and(is_alive)
-}
-
-/// Returns the class of a node: itself, unless it is a lock of a class.
-pub(super) fn family(node: u32) -> u32 {
-    match record(node) {
-        Some(record) if record.is_lock() => match record.parent.load(Relaxed) {
-            0 => node,
-            parent => parent,
-        },
-        _ => node,
-    }
-}
-
-/// Returns what a node is reported once as: its number, or that of the lock.
-pub(super) fn subject(node: u32) -> usize {
-    match record(node) {
-        Some(record) if record.is_lock() => record.number.load(Relaxed) as usize | 1 << 63,
-        _ => node as usize,
-    }
 }
 
 impl fmt::Display for ClassId {
@@ -508,21 +357,23 @@ mod tests {
     }
 
     #[test]
-    fn the_node_of_a_lock_that_is_gone_becomes_anothers_after_a_sweep_only() {
-        let quiet = Quiet::begin();
-        let inside = GATE.enter(&quiet).unwrap();
-        let [gone, stays] = [(); 2].map(|()| ClassId::new(0, new_number()));
-        let node = lock_node(gone, 0x5000, &inside).unwrap();
-        let other = lock_node(stays, 0x5000, &inside).unwrap();
-        assert_ne!(node, other);
-        end(gone.number(), &inside);
-        assert!(!is_alive(node) && is_alive(other));
-        assert!(!is_known(gone.number(), &inside));
-        assert_eq!(node_of(gone.number(), &inside), Some(node));
-        let mut freed = Vec::new();
-        sweep(&inside, |node| freed.push(node));
-        assert!(freed.contains(&node) && !freed.contains(&other));
-        assert_eq!(node_of(gone.number(), &inside), None);
-        assert_eq!(node_of(stays.number(), &inside), Some(other));
+    fn the_stack_of_an_initialisation_makes_the_class() {
+        let init = |above| Init {
+            site: Site::code(0x10),
+            caller: Site::code(0x20),
+            above,
+        };
+        let [one, two] = [1, 2].map(|above| of_init(init(above)));
+        assert_ne!(one, two);
+        assert_eq!(of_init(init(1)), one);
+        // Many stacks leave room for other classes.
+        for above in 0..CLASSES as u32 {
+            assert_ne!(of_init(init(above)), ClassId::NONE);
+        }
+        assert_eq!(of_init(init(1)), one);
+        assert_ne!(
+            class_of(Origin::Named("class::tests after many")),
+            ClassId::NONE
+        );
     }
 }

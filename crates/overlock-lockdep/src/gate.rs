@@ -6,6 +6,8 @@
 //! - G1: a holder does not stop: signals are blocked while it holds the gate. A collector parks
 //!   threads by signals, and takes locks while they are parked. Signals of a thread's own faults
 //!   stay open: blocked ones would end the program.
+//!   Under a seccomp filter they cannot be blocked. Then nobody waits for the gate for long: what
+//!   would have been looked up is not.
 //! - G2: in a child of fork the holder may not exist, and the tables are as it left them: half
 //!   written. Such a child is *blind*: it validates nothing, for nothing there can be trusted.
 
@@ -34,6 +36,9 @@ const BACKOFF_SLEEP_NS: u64 = 1_000_000;
 
 /// A wait so long is a reason to ask whether the holder exists.
 const LONG: Duration = Duration::from_secs(1);
+
+/// The longest wait where signals cannot be blocked: one may have parked the holder.
+const SHORT: Duration = Duration::from_millis(20);
 
 pub(super) struct Gate(AtomicU32);
 
@@ -70,6 +75,10 @@ impl Quiet {
         };
         Quiet { before, granted }
     }
+
+    fn blocks(&self) -> bool {
+        self.granted.is_some() || cfg!(miri)
+    }
 }
 
 impl Drop for Quiet {
@@ -103,11 +112,16 @@ impl Gate {
         Gate(AtomicU32::new(0))
     }
 
-    /// `None` in a blind process, and in a handler that has interrupted a thread inside.
+    /// `None` in a blind process, and in a handler that has interrupted a thread inside. Also
+    /// if the gate stays taken, and signals cannot be blocked.
     pub(super) fn enter<'a>(&'a self, quiet: &Quiet) -> Option<Inside<'a>> {
         while !is_blind() && !INSIDE.get() {
-            if let Some(inside) = self.enter_within(LONG, quiet) {
+            let limit = if quiet.blocks() { LONG } else { SHORT };
+            if let Some(inside) = self.enter_within(limit, quiet) {
                 return Some(inside);
+            }
+            if !quiet.blocks() {
+                return None;
             }
             // A child of a fork that nobody has told: a holder in another process is none.
             if !is_thread_of_this(self.0.load(Relaxed)) {
@@ -208,6 +222,22 @@ mod tests {
             assert!(gate.enter(&quiet).is_some());
         }
         assert_eq!(mask(libc::SIG_BLOCK, None), open);
+    }
+
+    #[test]
+    fn where_signals_cannot_be_blocked_nobody_waits_for_a_holder_that_may_be_parked() {
+        let gate = Gate::new();
+        let quiet = Quiet::begin();
+        let inside = gate.enter(&quiet).unwrap();
+        let filtered = Quiet {
+            before: 0,
+            granted: None,
+        };
+        std::thread::scope(|scope| {
+            let enters = || gate.enter(&filtered).is_some();
+            assert!(cfg!(miri) || !scope.spawn(enters).join().unwrap());
+        });
+        drop(inside);
     }
 
     /// Fails where the child of a fork takes half-written tables over, and where it waits for a

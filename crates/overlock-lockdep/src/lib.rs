@@ -48,11 +48,13 @@ mod gate;
 mod graph;
 #[cfg(feature = "hooks")]
 mod hooks;
+mod lives;
 mod locks;
 mod mapped;
 mod notice;
 mod out;
 mod report;
+mod settings;
 mod signal;
 mod site;
 mod symbol;
@@ -65,6 +67,7 @@ mod wait;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub use class::ClassId;
+pub use settings::{Evidence, Nesting, set_evidence, set_nesting};
 pub use site::{How, Site};
 pub use tally::{Tally, set_tally};
 
@@ -90,23 +93,6 @@ fn sweep(inside: &Inside<'_>) {
 fn sweep_now(inside: &Inside<'_>) {
     GRAPH.sweep(&check::Known(inside), inside);
     class::sweep(inside, signal::forget);
-}
-
-/// The meaning of two locks of one class that are held together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Nesting {
-    /// None, until two threads' orders of the same locks contradict each other: such locks are
-    /// tracked one by one. The default.
-    Follow = 0,
-    /// A report, as in the kernel, unless the caller gives the levels ([`level`]).
-    Report = 1,
-}
-
-/// Sets the meaning of two locks of one class, from now on.
-pub fn set_nesting(nesting: Nesting) {
-    check::set_nesting(nesting);
 }
 
 /// Sets the output for reports as text: a file descriptor, 2 at first; negative for none.

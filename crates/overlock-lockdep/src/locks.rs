@@ -8,15 +8,18 @@
 //! the table grows, the old one stays for those who read it; what it says of a marked lock is
 //! checked against the mark. Writers are inside the gate.
 
+mod claim;
+
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
-use super::class::{self, ClassId, Origin, mix};
+use super::class::{self, ClassId, mix};
 use super::gate::{Inside, Quiet, is_blind};
 use super::site::Site;
 use super::trace::Trace;
 use super::{GATE, notice, sweep, tally};
 use crate::mapped::{self, Zeroed};
+use claim::mark_new;
 
 struct Place {
     /// An address; [`EMPTY`] or [`GONE`].
@@ -153,24 +156,38 @@ pub(super) fn is_current(lock: usize, class: ClassId) -> bool {
 /// Sets the class of the lock at this address, unless a later lock has come to lie there. Returns
 /// the class.
 fn set(lock: usize, number: u64, class: impl FnOnce(&Inside<'_>) -> ClassId) -> ClassId {
-    if lock <= GONE {
-        return ClassId::NONE;
-    }
     let quiet = Quiet::begin();
     let Some(inside) = GATE.enter(&quiet) else {
         return ClassId::NONE;
     };
-    sweep(&inside);
+    let (class, is_set) = set_inside(lock, number, class, &inside);
+    drop(inside);
+    drop(quiet);
+    said(is_set);
+    class
+}
+
+/// As [`set`]. Returns also whether there was room.
+fn set_inside(
+    lock: usize,
+    number: u64,
+    class: impl FnOnce(&Inside<'_>) -> ClassId,
+    inside: &Inside<'_>,
+) -> (ClassId, bool) {
+    if lock <= GONE {
+        return (ClassId::NONE, true);
+    }
+    sweep(inside);
     let known = Table::present().and_then(|table| table.find(lock));
     if let Some(place) = known {
         let before = ClassId::from_bits(place.class.load(Relaxed)).number();
         if before >= number {
-            return ClassId::from_bits(place.class.load(Relaxed));
+            return (ClassId::from_bits(place.class.load(Relaxed)), true);
         }
-        class::end(before, &inside);
+        class::end(before, inside);
     }
     tally::add(|tally| &tally.locks);
-    let class = class(&inside);
+    let class = class(inside);
     let is_set = match known {
         Some(place) => {
             place.class.store(class.to_bits(), Relaxed);
@@ -178,12 +195,13 @@ fn set(lock: usize, number: u64, class: impl FnOnce(&Inside<'_>) -> ClassId) -> 
         }
         None => Table::present().is_some_and(|table| table.put(lock, class)) || grow(lock, class),
     };
-    drop(inside);
-    drop(quiet);
+    (class, is_set)
+}
+
+fn said(is_set: bool) {
     if !is_set {
         notice::once(notice::LOCKS);
     }
-    class
 }
 
 /// Returns the class of a lock without a mark, a new one if it has none.
@@ -210,38 +228,11 @@ pub(super) fn class_of_marked(lock: usize, mark: &AtomicU32) -> ClassId {
     known_as(lock, mark.load(Relaxed)).unwrap_or_else(|| mark_new(lock, mark))
 }
 
-#[cold]
-#[inline(never)]
-fn mark_new(lock: usize, mark: &AtomicU32) -> ClassId {
-    // Not inside the gate: the write may be a fault, whose handler is the program's. Two threads
-    // may mark it at once. Then the later number stays.
-    for _ in 0..8 {
-        if is_blind() {
-            break;
-        }
-        let seen = mark.load(Relaxed);
-        if let Some(class) = known_as(lock, seen) {
-            return class;
-        }
-        let number = class::new_number();
-        if mark
-            .compare_exchange(seen, number as u32, Relaxed, Relaxed)
-            .is_ok()
-        {
-            let class = new(lock, number);
-            if class.number() == number || class == ClassId::NONE {
-                return class;
-            }
-        }
-    }
-    ClassId::NONE
-}
-
 /// A lock is initialised there, which nobody else uses yet.
 pub(super) fn init(lock: usize, mark: Option<&AtomicU32>, site: Site) {
     let quiet = Quiet::begin();
     let class = match Trace::here(site).init(site) {
-        Some(init) => class::class_of(Origin::Init(init)),
+        Some(init) => class::of_init(init),
         None => super::class_of_site(site),
     };
     drop(quiet);

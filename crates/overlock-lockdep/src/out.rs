@@ -12,7 +12,7 @@ use overlock_core::platform::backoff_sleep;
 use rustix::fs::{Mode, OFlags};
 
 use super::symbol;
-use crate::mapped::{Temporary, Zeroed};
+use crate::mapped::Temporary;
 use overlock_linux::__private::{extras, system_call};
 use overlock_linux::Linux;
 
@@ -70,9 +70,6 @@ const BUFFER: usize = 1 << 17;
 
 /// Without memory for that.
 const SMALL: usize = 128;
-
-// SAFETY: zero bytes are a valid value.
-unsafe impl Zeroed for u8 {}
 
 /// Writes all by one call, if it is not longer than the buffer.
 pub(super) struct Out {

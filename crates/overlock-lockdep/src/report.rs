@@ -31,6 +31,7 @@ pub(super) enum Finding<'a> {
         held: Held,
         wanted: Held,
         path: &'a Path,
+        note: Note,
     },
     /// Another lock of the same class is held.
     Class {
@@ -78,9 +79,31 @@ pub(super) enum Finding<'a> {
     Deadlock(&'a Circle),
 }
 
+/// More about a cycle.
+#[derive(Clone, Copy)]
+pub(super) enum Note {
+    None,
+    /// The shortest cycle cannot happen, and the search for another was given up.
+    Unknown,
+    /// Only one thread has used a lock so far.
+    Only,
+    /// Thread `by` made it before another one had used a lock. Now another one does.
+    Early {
+        used: Held,
+        by: u32,
+    },
+}
+
 impl Finding<'_> {
     fn kind(&self) -> (u8, &'static str, &'static str) {
         match self {
+            Finding::Order {
+                note: Note::Only, ..
+            } => (
+                10,
+                "order-of-one",
+                "locks in two orders, on the only thread so far",
+            ),
             Finding::Order { .. } => (0, "order", "possible circular locking dependency detected"),
             Finding::Class { .. } => (1, "class", "possible recursive locking within a class"),
             Finding::Again { .. } => (
@@ -110,9 +133,21 @@ impl Finding<'_> {
         }
     }
 
+    fn is_warning(&self) -> bool {
+        match self {
+            Finding::Sleep { .. } => true,
+            Finding::Order { note, .. } => matches!(note, Note::Only),
+            _ => false,
+        }
+    }
+
     /// The place of the finding.
     fn site(&self) -> Site {
         match self {
+            Finding::Order {
+                note: Note::Early { used, .. },
+                ..
+            } => used.site,
             Finding::Order { wanted, .. }
             | Finding::Class { wanted, .. }
             | Finding::Again { wanted, .. }
@@ -191,9 +226,9 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
         return;
     }
     let _errno = Errno::keep();
-    let (count, in_tally): (_, fn(&Tally) -> &AtomicU32) = match finding {
-        Finding::Sleep { .. } => (&WARNINGS, |tally| &tally.warnings),
-        _ => (&REPORTS, |tally| &tally.reports),
+    let (count, in_tally): (_, fn(&Tally) -> &AtomicU32) = match finding.is_warning() {
+        true => (&WARNINGS, |tally| &tally.warnings),
+        false => (&REPORTS, |tally| &tally.reports),
     };
     // A collector that parks this thread may need what the loader and the reader hold meanwhile.
     let quiet = Quiet::begin();

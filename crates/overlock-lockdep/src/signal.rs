@@ -38,7 +38,7 @@ use super::{GATE, GRAPH};
 use crate::mapped::Zeroed;
 
 struct Usage {
-    /// Reasons for [`acquired`] to check the class: [`ASKED`], [`MATTERS`].
+    /// Reasons for [`acquired`] to check the class: [`ASKED`], [`MATTERS`], [`WATCHED`].
     flags: AtomicU8,
     /// Signals in whose handlers it was waited for: in a mode that only writers block, and
     /// otherwise.
@@ -53,6 +53,8 @@ struct Usage {
 const ASKED: u8 = 1;
 /// [`Usage::matters`] is not empty.
 const MATTERS: u8 = 2;
+/// [`check::watched`](super::check::watched) is to know of each use.
+const WATCHED: u8 = 4;
 
 /// The signals of a thread's own faults, and of `abort`.
 pub(super) const SYNCHRONOUS: u64 = bit(libc::SIGSEGV)
@@ -167,10 +169,26 @@ fn check(me: &Thread, held: &Held) {
     let Some(usage) = usage(held.class) else {
         return;
     };
+    if usage.flags.load(Relaxed) & WATCHED != 0 {
+        super::check::watched(me, held);
+    }
     let seen = usage.outside[usize::from(!held.how.is_shared())].load(Relaxed);
     let asked = usage.flags.load(Relaxed) & ASKED != 0;
     if !(asked && usage.matters.load(Relaxed) & !seen == 0) {
         ask(me, held);
+    }
+}
+
+/// Uses of this class are to be [watched](super::check::watched).
+pub(super) fn watch(class: u32) {
+    if let Some(usage) = TABLE.make(class as usize) {
+        usage.flags.fetch_or(WATCHED, Relaxed);
+    }
+}
+
+pub(super) fn watch_no_more(class: u32) {
+    if let Some(usage) = TABLE.get(class as usize) {
+        usage.flags.fetch_and(!WATCHED, Relaxed);
     }
 }
 

@@ -18,6 +18,9 @@ pub struct Tally {
     pub warnings: AtomicU32,
     /// Dependencies that close cycles, but only under a common lock.
     pub gated: AtomicU32,
+    /// Dependencies that close cycles, but only of one thread alone, or of threads that do not
+    /// exist at one time: see [`Evidence`](super::Evidence).
+    pub alone: AtomicU32,
 }
 
 static TALLY: AtomicPtr<Tally> = AtomicPtr::new(ptr::null_mut());
@@ -28,11 +31,22 @@ pub fn set_tally(tally: &'static Tally) {
     TALLY.store(ptr::from_ref(tally).cast_mut(), Release);
 }
 
-pub(super) fn add(of: fn(&Tally) -> &AtomicU32) {
+pub(super) fn add(of: impl FnOnce(&Tally) -> &AtomicU32) {
+    if let Some(tally) = tally() {
+        of(tally).fetch_add(1, Relaxed);
+    }
+}
+
+/// So many are to be counted as something else.
+pub(super) fn take(of: impl FnOnce(&Tally) -> &AtomicU32, count: u32) {
+    if let Some(tally) = tally() {
+        of(tally).fetch_sub(count, Relaxed);
+    }
+}
+
+fn tally() -> Option<&'static Tally> {
     // Acquire: pairs with the store in `set_tally`.
     let tally = TALLY.load(Acquire);
     // SAFETY: null, or a reference that lives for ever.
-    if let Some(tally) = unsafe { tally.as_ref() } {
-        of(tally).fetch_add(1, Relaxed);
-    }
+    unsafe { tally.as_ref() }
 }

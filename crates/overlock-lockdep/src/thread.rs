@@ -20,10 +20,11 @@ use rustix::thread::gettid;
 
 use super::class::ClassId;
 use super::site::{How, Site};
+use super::{lives, settings};
 
 pub(super) use table::{
-    Entered, UNSEEN, all, enter, enter_known, give, is_idle, leave, lose, only_this_is_left,
-    set_hook,
+    Entered, UNSEEN, all, are_several, enter, enter_known, give, is_idle, leave, lose,
+    only_this_is_left, set_hook,
 };
 
 /// The largest number of locks that a thread can be seen to hold.
@@ -121,6 +122,8 @@ pub(super) struct Thread {
     id: AtomicU32,
     busy: AtomicBool,
     depth: AtomicU32,
+    /// Its [life](super::lives); 0 before it has taken a lock while it held one.
+    life: AtomicU32,
     /// The signals in whose handlers the thread is, as bits.
     signals: AtomicU64,
     pub(super) wait: Wait,
@@ -133,6 +136,7 @@ impl Thread {
         id: AtomicU32::new(0),
         busy: AtomicBool::new(false),
         depth: AtomicU32::new(0),
+        life: AtomicU32::new(0),
         signals: AtomicU64::new(0),
         wait: Wait {
             lock: AtomicUsize::new(0),
@@ -154,6 +158,25 @@ impl Thread {
 
     pub(super) fn id(&self) -> u32 {
         self.id.load(Relaxed)
+    }
+
+    /// Returns the life of the calling thread, whose record this is.
+    #[inline]
+    pub(super) fn life(&self) -> u32 {
+        match self.life.load(Relaxed) {
+            0 => self.begin(),
+            life => life,
+        }
+    }
+
+    #[cold]
+    fn begin(&self) -> u32 {
+        let life = match settings::tells_threads_apart() {
+            true => lives::begin(),
+            false => lives::ANY,
+        };
+        self.life.store(life, Relaxed);
+        life
     }
 
     /// Whether it is the calling thread's own for the kernel too.
@@ -305,6 +328,7 @@ impl Thread {
             entry.lock.store(0, Relaxed);
         }
         self.depth.store(0, Relaxed);
+        self.life.store(0, Relaxed);
         self.signals.store(0, Relaxed);
         self.wait.lock.store(0, Relaxed);
     }

@@ -16,9 +16,6 @@ use super::symbol;
 /// Number of callers that are kept.
 const CALLERS: usize = 16;
 
-/// Number of callers above an initialisation's that distinguish classes.
-const ABOVE: usize = 2;
-
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trace([usize; CALLERS]);
 
@@ -108,11 +105,11 @@ impl Trace {
             return None;
         }
         let add = |sum: u64, address: &usize| sum.wrapping_mul(31).wrapping_add(*address as u64);
-        let sum = above.iter().take(ABOVE).fold(0, add);
+        let sum = above.iter().fold(0, add);
         Some(Init {
             site,
             caller: Site::code(*caller),
-            above: (sum ^ sum >> 16 ^ sum >> 32) as u16,
+            above: (sum ^ sum >> 32) as u32,
         })
     }
 

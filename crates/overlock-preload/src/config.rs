@@ -8,9 +8,10 @@
 //! | `OVERLOCK_SPIN_ONLY` | `1`: with both locks glibc's, the other objects stay ours, to spin before their sleeps |
 //! | `OVERLOCK_STAT` | `1`: count contention |
 //! | `OVERLOCK_LOCKDEP` | `1`: check the order of locks |
+//! | `OVERLOCK_LOCKDEP_ALL` | `1`: also report cycles that one thread alone has made |
 //! | `OVERLOCK_LOCKDEP_SLEEP` | `1`: also warn of locks that are held during sleeps of any kind |
 //! | `OVERLOCK_LOCKDEP_READER` | a FIFO, on which `overlock run` reads the reports |
-//! | `OVERLOCK_LOCKDEP_TALLY` | a file of 20 bytes, in which the validator counts |
+//! | `OVERLOCK_LOCKDEP_TALLY` | a file of 24 bytes, in which the validator counts |
 //! | `OVERLOCK_SUMMARY` | the id of the process that says in a line how many locks were replaced |
 //! | `OVERLOCK_PROFILE` | with `OVERLOCK_STAT`: also show single waits of so many nanoseconds and more |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
@@ -25,7 +26,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_linux::__private::variable;
 
-use crate::{fork, stat, watchers};
+use crate::{fork, order, stat, watchers};
 
 /// The lock behind a function of pthread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +166,9 @@ fn read() -> u32 {
         bits |= GLIBC_OTHERS;
     }
     CONFIG.store(bits, Relaxed);
+    if bits & LOCKDEP != 0 {
+        order::set_up();
+    }
     generation_changed();
     bits
 }

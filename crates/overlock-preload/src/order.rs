@@ -9,7 +9,7 @@ use core::sync::atomic::AtomicU32;
 
 use libc::EBUSY;
 pub(crate) use overlock::lockdep::How;
-use overlock::lockdep::{self, ClassId, Site as CodeSite, Tally};
+use overlock::lockdep::{self, ClassId, Evidence, Site as CodeSite, Tally};
 use overlock_linux::__private::{ExitKey, system_call, variable};
 
 use crate::config;
@@ -23,7 +23,15 @@ pub(crate) fn start() {
     // Early, to be one of the first keys. Without a key, exits of threads are not seen.
     let _ = KEY.get(|| ());
     lockdep::on_thread(watch_thread);
+}
+
+/// Sets the validator up when the settings are read: constructors of other objects may take locks
+/// before this library is started.
+pub(crate) fn set_up() {
     lockdep::hide_own_frames();
+    if variable(c"OVERLOCK_LOCKDEP_ALL") != Some(c"1") {
+        lockdep::set_evidence(Evidence::Threads);
+    }
     if let Some(path) = variable(c"OVERLOCK_LOCKDEP_READER") {
         lockdep::set_reader(path);
     }

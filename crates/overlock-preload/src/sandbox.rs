@@ -111,6 +111,20 @@ pub unsafe extern "C" fn syscall() {
     );
 }
 
+/// Whether `prctl(PR_SET_SECCOMP, mode, filter)` can restrict the process. Programs ask by a call
+/// without a filter whether the kernel knows filters.
+fn by_prctl(mode: usize, filter: usize) -> bool {
+    mode as libc::c_uint != libc::SECCOMP_MODE_FILTER || filter != 0
+}
+
+/// The same of `seccomp(operation, flags, filter)`, which also answers questions.
+fn by_seccomp(operation: usize, filter: usize) -> bool {
+    match operation as libc::c_uint {
+        libc::SECCOMP_SET_MODE_FILTER => filter != 0,
+        operation => operation == libc::SECCOMP_SET_MODE_STRICT,
+    }
+}
+
 /// Converts the kernel's result to that of the C library's functions: -1 and errno for an error.
 pub(crate) fn result(status: isize) -> c_long {
     if !(-4095..0).contains(&status) {
@@ -124,7 +138,7 @@ pub(crate) fn result(status: isize) -> c_long {
 }
 
 unsafe extern "C" fn prctl_slowly(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
-    if option == libc::PR_SET_SECCOMP {
+    if option == libc::PR_SET_SECCOMP && by_prctl(a, b) {
         restricts();
     }
     let next = PRCTL.load(Relaxed);
@@ -149,8 +163,11 @@ pub(crate) unsafe extern "C-unwind" fn syscall_slowly(
     e: usize,
     f: usize,
 ) -> c_long {
-    let sets = number == libc::SYS_prctl && a as c_int == libc::PR_SET_SECCOMP;
-    if sets || number == libc::SYS_seccomp {
+    if match number {
+        libc::SYS_prctl => a as c_int == libc::PR_SET_SECCOMP && by_prctl(b, c),
+        libc::SYS_seccomp => by_seccomp(a, c),
+        _ => false,
+    } {
         restricts();
     }
     let next = SYSCALL.load(Relaxed);
@@ -163,4 +180,26 @@ pub(crate) unsafe extern "C-unwind" fn syscall_slowly(
     let next: Syscall = unsafe { transmute(next) };
     // SAFETY: the caller's promise.
     unsafe { next(number, a, b, c, d, e, f) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails where a question whether filters exist counts as one of them.
+    #[test]
+    fn a_call_without_a_filter_restricts_nothing() {
+        const STRICT: usize = libc::SECCOMP_SET_MODE_STRICT as usize;
+        const FILTER: usize = libc::SECCOMP_SET_MODE_FILTER as usize;
+        assert!(!by_seccomp(FILTER, 0) && by_seccomp(FILTER, 16) && by_seccomp(STRICT, 0));
+        for asks in [
+            libc::SECCOMP_GET_ACTION_AVAIL,
+            libc::SECCOMP_GET_NOTIF_SIZES,
+        ] {
+            assert!(!by_seccomp(asks as usize, 16));
+        }
+        let mode = libc::SECCOMP_MODE_FILTER as usize;
+        assert!(!by_prctl(mode, 0) && by_prctl(mode, 16));
+        assert!(by_prctl(libc::SECCOMP_MODE_STRICT as usize, 0));
+    }
 }

@@ -8,14 +8,22 @@ use std::path::{Path, PathBuf};
 use common::{compile_as, library, run, text};
 
 const ORDER: &str = "possible circular locking dependency detected";
+const ONLY: &str = "WARNING: locks in two orders, on the only thread so far";
+const ALL: (&str, &str) = ("OVERLOCK_LOCKDEP_ALL", "1");
 const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
 
 /// Runs a scene of the program on glibc's locks and, validated, on ours. Returns the reports.
 fn said(program: &Path, scene: &str) -> String {
+    said_with(program, scene, ("OVERLOCK_LOCKDEP", "1"))
+}
+
+/// With one more setting.
+fn said_with(program: &Path, scene: &str, setting: (&str, &str)) -> String {
     let library = library();
     let validated = [
         ("LD_PRELOAD", library.to_str().unwrap()),
         ("OVERLOCK_LOCKDEP", "1"),
+        setting,
     ];
     let mut said = String::new();
     for environment in [&[][..], &validated] {
@@ -70,6 +78,10 @@ fn what_cannot_deadlock_is_not_reported() {
         "pipeline",
         "pipeline_seen_before",
         "pipeline_seen_between",
+        "alone_among_others",
+        "one_after_the_other",
+        "two_for_three",
+        "constructed",
     ] {
         assert_eq!(said(&program, scene), "", "{scene}");
     }
@@ -86,6 +98,8 @@ fn what_can_is() {
         "pipeline_turned",
         "plain",
         "small_stack",
+        "second_thread",
+        "late",
     ] {
         let said = said(&program, scene);
         assert_eq!(titles(&said), [ORDER], "{scene}: {said}");
@@ -99,13 +113,28 @@ fn what_can_is() {
 #[test]
 fn a_report_says_when_it_may_be_harmless() {
     let program = program("harmless.c", "said");
-    let alone = said(&program, "alone");
+    let alone = said_with(&program, "alone", ALL);
     assert_eq!(titles(&alone), [ORDER], "{alone}");
     assert!(alone.contains("All of these dependencies were first seen on one thread"));
     assert!(alone.contains("     by thread "), "{alone}");
     let two = said(&program, "two_of_a_class");
     assert_eq!(titles(&two), [ORDER], "{two}");
     assert!(two.contains("there were two locks, 0x"), "{two}");
+}
+
+/// The only thread does what each of several may do later.
+#[test]
+fn orders_of_the_only_thread_are_warned_of_and_reported_when_others_use_the_locks() {
+    let program = program("harmless.c", "only");
+    let alone = said(&program, "alone");
+    assert_eq!(titles(&alone), [ONLY], "{alone}");
+    assert!(!alone.contains("DEADLOCK"), "{alone}");
+    let first = said(&program, "alone_at_first");
+    assert_eq!(titles(&first), [ONLY, ORDER], "{first}");
+    for scene in ["alone_among_others", "one_after_the_other", "two_for_three"] {
+        let all = said_with(&program, scene, ALL);
+        assert_eq!(titles(&all), [ORDER], "{scene}: {all}");
+    }
 }
 
 /// Fails where a signal can park a thread that holds the validator's own lock.

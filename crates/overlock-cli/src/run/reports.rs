@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -38,17 +39,18 @@ impl Reports {
             let dir = tempfile::Builder::new()
                 .prefix("overlock-lockdep.")
                 .tempdir()?;
-            fs::write(dir.path().join(TALLY), [0; 20])?;
+            fs::write(dir.path().join(TALLY), [0; 24])?;
             let path = dir.path().join(FIFO);
             mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
             // Both ways: it does not end when a writer does.
             let fifo = OpenOptions::new().read(true).write(true).open(&path)?;
             let source = fifo.try_clone()?;
-            Ok(Self {
-                fifo,
-                reader: without_signals(|| thread::spawn(move || show(source)))?,
-                dir,
-            })
+            let reader = without_signals(|| {
+                let (to, from) = mpsc::channel();
+                thread::spawn(move || drain(source, &to));
+                thread::spawn(move || show(Drained::new(from)))
+            })?;
+            Ok(Self { fifo, reader, dir })
         };
         started().map_err(|error| Exit::Failed(format!("no place for reports: {error}")))
     }
@@ -84,6 +86,8 @@ pub struct Tally {
     warnings: u32,
     /// Cycles with a gate lock.
     gated: u32,
+    /// Cycles of one thread, or of threads that do not exist at one time.
+    alone: u32,
 }
 
 impl Tally {
@@ -99,6 +103,7 @@ impl Tally {
             reports: number(2),
             warnings: number(3),
             gated: number(4),
+            alone: number(5),
         }
     }
 }
@@ -122,6 +127,13 @@ impl fmt::Display for Tally {
             let cycles = counted(self.gated, "cycle", "cycles");
             write!(f, "; {cycles} harmless, under a common lock")?;
         }
+        if self.alone > 0 {
+            let cycles = counted(self.alone, "cycle", "cycles");
+            write!(
+                f,
+                "; {cycles} of one thread, or of threads that never met (--all)"
+            )?;
+        }
         if self.locks == 0 {
             f.write_str(
                 "\noverlock: WARNING: nothing was checked. The program took no mutex and no \
@@ -139,6 +151,49 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
     let started = start();
     launch::restore(&before)?;
     Ok(started)
+}
+
+/// Takes what comes from the FIFO at once, however long the names of it take: a program waits for
+/// room there, but not for long.
+fn drain(mut source: impl Read, to: &Sender<Vec<u8>>) {
+    let mut buffer = vec![0; MOST_AT_ONCE];
+    while let Ok(length) = source.read(&mut buffer) {
+        let came = buffer.get(..length).unwrap_or_default();
+        let is_last = came.is_empty() || came.contains(&END[0]);
+        if to.send(came.to_vec()).is_err() || is_last {
+            break;
+        }
+    }
+}
+
+/// The bytes that [`drain`] has taken.
+struct Drained {
+    from: Receiver<Vec<u8>>,
+    piece: Vec<u8>,
+    read: usize,
+}
+
+impl Drained {
+    fn new(from: Receiver<Vec<u8>>) -> Self {
+        Self {
+            from,
+            piece: Vec::new(),
+            read: 0,
+        }
+    }
+}
+
+impl Read for Drained {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.read == self.piece.len() {
+            // At its end there is no more.
+            self.piece = self.from.recv().unwrap_or_default();
+            self.read = 0;
+        }
+        let length = (&self.piece[self.read..]).read(buffer)?;
+        self.read += length;
+        Ok(length)
+    }
 }
 
 /// Prints what has come by now at once: a report is not mixed with the program's own output.
@@ -196,6 +251,18 @@ mod tests {
         let reports = Reports::start().unwrap();
         fs::write(reports.fifo(), "half").unwrap();
         assert_eq!(reports.finish(), Tally::default());
+    }
+
+    /// Fails where a program waits while names are looked up: the FIFO holds less than this.
+    #[test]
+    fn what_comes_is_taken_before_it_is_shown() {
+        let (to, from) = mpsc::channel();
+        let long = [vec![b'x'; 1 << 20], END.to_vec()].concat();
+        drain(&long[..], &to);
+        drop(to);
+        let mut taken = Vec::new();
+        Drained::new(from).read_to_end(&mut taken).unwrap();
+        assert_eq!(taken, long);
     }
 
     #[test]

@@ -21,6 +21,12 @@ unsafe impl<T: Zeroed, const N: usize> Zeroed for [T; N] {}
 // SAFETY: zero bytes are the number 0.
 unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
 
+// SAFETY: as above.
+unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
+
+// SAFETY: as above.
+unsafe impl Zeroed for u8 {}
+
 /// Has a table of zero bytes at this place, which is null or names one. `None` where the process
 /// gets no memory for it, or makes no [system call](extras) for that any more. Takes no lock, so it
 /// may happen in signal handlers; a child of fork has a copy.
@@ -68,6 +74,15 @@ impl<T: Zeroed> Mapped<T> {
         // SAFETY: mapped by `map` for this type, never unmapped, zero at first, which is a valid
         // value.
         map(&self.0).map(|table| unsafe { &*table })
+    }
+
+    /// The table, if an access has mapped it.
+    #[inline]
+    pub fn mapped(&self) -> Option<&T> {
+        // Acquire: pairs with the exchange in `map_anew`.
+        let table = self.0.load(Acquire);
+        // SAFETY: null, or as in `get`.
+        unsafe { table.as_ref() }
     }
 }
 

@@ -2,6 +2,9 @@ use proptest::prelude::*;
 
 use super::super::class::ClassId;
 use super::super::gate::{Gate, Quiet};
+use super::super::site::{How, Site};
+use super::super::thread::Held;
+use super::edge::READER;
 use super::*;
 
 const NODES: usize = 6;
@@ -16,7 +19,12 @@ fn edge(from: u32, from_how: How, to: u32, to_how: How) -> Edge {
         how,
         site: Site::NONE,
     };
-    Edge::new([from, to], [&held(from, from_how), &held(to, to_how)], 1)
+    Edge::new(
+        [from, to],
+        [&held(from, from_how), &held(to, to_how)],
+        1,
+        ANY,
+    )
 }
 
 fn guarded(new: Edge, by: &[u64]) -> Edge {
@@ -60,7 +68,7 @@ fn put(graph: &Graph, new: Edge, alive: &impl Alive) -> Added {
 /// Result for each new edge: `Some` with the length of the path back.
 fn add(graph: &Graph, new: Edge) -> Option<usize> {
     match put(graph, new, &But(0)) {
-        Added::Circle(path) => {
+        Added::Circle(Found { path, .. }) => {
             check(&new, path.edges().iter().copied());
             Some(path.length())
         }
@@ -169,7 +177,8 @@ fn last(edges: &[(u32, u32, &[u64])], alive: &But) -> &'static str {
         let new = guarded(edge(*from, X, *to, X), guards);
         outcome = match put(&graph, new, alive) {
             Added::Fine => "fine",
-            Added::Gated => "gated",
+            Added::Harmless(Reason::Gate, _) => "gated",
+            Added::Harmless(Reason::Threads, _) => "alone",
             Added::Circle(_) => "circle",
             Added::Full => "full",
         };
@@ -267,4 +276,95 @@ fn a_sweep_frees_the_edges_of_locks_that_are_gone_for_others() {
     assert_eq!((graph.edges(), graph.end.load(Relaxed)), (3, end));
     // The edges that stay are still found.
     assert_eq!(add(&graph, edge(4, X, 3, X)), Some(1));
+}
+
+/// Returns the lives of two threads that exist at a time, of one that has ended, and of one that
+/// begins later.
+fn lives() -> [u32; 4] {
+    use super::super::lives::{begin, end};
+
+    let ended = || {
+        let life = begin();
+        end(life);
+        life
+    };
+    std::thread::scope(|scope| {
+        let mine = begin();
+        let beside = scope.spawn(begin).join().unwrap();
+        let past = scope.spawn(ended).join().unwrap();
+        let later = scope.spawn(begin).join().unwrap();
+        [mine, beside, past, later]
+    })
+}
+
+/// Returns the outcome for the last of these edges between locks, each made by a thread of a life.
+fn last_by(edges: &[(u32, u32, u32)]) -> &'static str {
+    let graph = Graph::new();
+    let mut outcome = "";
+    for (from, to, life) in edges {
+        let mut new = edge(*from, X, *to, X);
+        new.threads[0] = *life;
+        outcome = match put(&graph, new, &But(99)) {
+            Added::Fine => "fine",
+            Added::Harmless(Reason::Threads, _) => "alone",
+            Added::Circle(found) if found.were_alone == 1 => "circle that was alone",
+            Added::Circle(_) => "circle",
+            _ => "something else",
+        };
+    }
+    outcome
+}
+
+#[cfg(not(miri))] // it has no numbers of threads
+#[test]
+fn a_cycle_needs_threads_that_meet() {
+    let [mine, beside, past, later] = lives();
+    assert_eq!(last_by(&[(1, 2, mine), (2, 1, beside)]), "circle");
+    assert_eq!(last_by(&[(1, 2, mine), (2, 1, past)]), "circle");
+    assert_eq!(last_by(&[(1, 2, mine), (2, 1, mine)]), "alone");
+    assert_eq!(last_by(&[(1, 2, past), (2, 1, later)]), "alone");
+    assert_eq!(last_by(&[(1, 2, later), (2, 1, past)]), "alone");
+    // A second thread makes one of them, the last or the first.
+    for [from, to] in [[1, 2], [2, 1]] {
+        let edges = [(1, 2, mine), (2, 1, mine), (from, to, beside)];
+        assert_eq!(last_by(&edges), "circle that was alone");
+    }
+    // It makes both, but had ended before.
+    let edges = [(1, 2, past), (2, 1, past), (1, 2, later), (2, 1, later)];
+    assert_eq!(last_by(&edges), "fine");
+    // Two of three edges are one thread's.
+    assert_eq!(
+        last_by(&[(1, 2, mine), (2, 3, mine), (3, 1, beside)]),
+        "alone"
+    );
+    assert_eq!(
+        last_by(&[(1, 2, mine), (2, 3, past), (3, 1, later)]),
+        "alone"
+    );
+    // A longer cycle has a thread for each edge where the shortest has not.
+    let edges = [
+        (1, 2, mine),
+        (2, 1, mine),
+        (2, 3, beside),
+        (3, 1, later),
+        (1, 2, mine),
+    ];
+    assert_eq!(last_by(&edges[..3]), "fine");
+    assert_eq!(last_by(&edges[..4]), "circle");
+}
+
+#[cfg(not(miri))] // it has no numbers of threads
+#[test]
+fn of_many_threads_those_are_kept_that_later_ones_can_meet() {
+    let [_, _, past, later] = lives();
+    let mut one = edge(1, X, 2, X);
+    one.threads = [past; 4];
+    one.is_made_by(later);
+    assert!(one.is_by(later) && one.is_by(past));
+    let four: Vec<u32> = (0..2).flat_map(|_| lives()).collect();
+    let lasting = |life: &&u32| super::super::lives::ended(**life).is_none();
+    for life in four.iter().filter(lasting) {
+        one.is_made_by(*life);
+    }
+    assert!(one.is_by(ANY));
 }

@@ -7,14 +7,27 @@ use super::super::graph::Path;
 use super::super::out::{Escaped, Out};
 use super::super::thread::{Held, Thread};
 use super::super::wait::Blocked;
-use super::Finding;
+use super::{Finding, Note};
 
 pub(super) fn write(out: &mut Out, me: &Thread, finding: &Finding<'_>, name: &str) -> fmt::Result {
     write!(out, "{{\"lockdep\":\"{name}\",\"thread\":{}", me.id())?;
     match finding {
-        Finding::Order { held, wanted, path } => {
+        Finding::Order {
+            held,
+            wanted,
+            path,
+            note,
+        } => {
             pair(out, held, wanted)?;
             chain(out, path)?;
+            match note {
+                Note::None | Note::Only => {}
+                Note::Unknown => out.write_str(",\"unknown\":true")?,
+                Note::Early { used, by } => {
+                    member(out, "uses", used)?;
+                    write!(out, ",\"by\":{by}")?;
+                }
+            }
         }
         Finding::Class { held, wanted }
         | Finding::Again { held, wanted }

@@ -3,13 +3,13 @@
 use std::fmt::{self, Display, Write};
 
 use super::super::class::ClassId;
-use super::super::graph::{Edge, Path};
+use super::super::graph::{Edge, Path, STEPS};
 use super::super::out::{Out, width};
-use super::super::signal;
 use super::super::thread::{Held, Thread};
 use super::super::trace::Trace;
 use super::super::wait::{Blocked, Circle};
-use super::{Finding, Task};
+use super::super::{settings, signal};
+use super::{Finding, Note, Task};
 
 const THICK: &str = "======================================================================";
 const THIN: &str = "----------------------------------------------------------------------";
@@ -21,19 +21,58 @@ pub(super) fn write(
     title: &str,
     trace: &Trace,
 ) -> fmt::Result {
-    let level = match finding {
-        Finding::Sleep { .. } => "WARNING: ",
-        _ => "",
+    let level = match finding.is_warning() {
+        true => "WARNING: ",
+        false => "",
     };
     writeln!(out, "\n{THICK}\nlockdep: {level}{title}\n{THIN}")?;
     let task = Task(me.id());
     match finding {
-        Finding::Order { held, wanted, path } => {
-            writeln!(out, "{task} is trying to acquire:\n{}", Line(wanted))?;
-            writeln!(out, "\nwhile it holds:\n{}", Line(held))?;
+        Finding::Order {
+            held,
+            wanted,
+            path,
+            note,
+        } => {
+            match note {
+                Note::Early { used, by } => {
+                    writeln!(out, "{task} uses:\n{}", Line(used))?;
+                    writeln!(
+                        out,
+                        "\nwhich thread {by} uses too. When it was the only thread, that acquired:\n{}",
+                        Line(wanted)
+                    )?;
+                    writeln!(out, "\nwhile it held:\n{}", Line(held))?;
+                }
+                Note::None | Note::Unknown | Note::Only => {
+                    writeln!(out, "{task} is trying to acquire:\n{}", Line(wanted))?;
+                    writeln!(out, "\nwhile it holds:\n{}", Line(held))?;
+                }
+            }
             writeln!(out, "\nbut the latter was taken after the former before.")?;
             chain(out, held, wanted, path)?;
-            if path.edges().iter().all(|edge| edge.thread == me.id()) {
+            match note {
+                Note::Only => {
+                    writeln!(
+                        out,
+                        "\nNo other thread has used a lock: harmless, as long as none uses these."
+                    )?;
+                }
+                _ => scene(out, held, wanted, path)?,
+            }
+            if matches!(note, Note::Unknown) {
+                writeln!(
+                    out,
+                    "\nThis cycle cannot happen, for the sake of a common lock or of its threads."
+                )?;
+                writeln!(
+                    out,
+                    "Whether there is one that can is unknown: the search took {STEPS} steps."
+                )?;
+            }
+            let is_mine = |edge: &Edge| edge.thread == me.id();
+            let may_be_alone = matches!(note, Note::None) && !settings::tells_threads_apart();
+            if may_be_alone && path.edges().iter().all(is_mine) {
                 writeln!(
                     out,
                     "\nAll of these dependencies were first seen on one thread, {task}:"
@@ -191,7 +230,11 @@ fn chain(out: &mut Out, held: &Held, wanted: &Held, path: &Path) -> fmt::Result 
         "     held since {}\n     wanted at  {}",
         held.site, wanted.site
     )?;
-    edges(out, path)?;
+    edges(out, path)
+}
+
+/// How the cycle's threads can come to wait for each other.
+fn scene(out: &mut Out, held: &Held, wanted: &Held, path: &Path) -> fmt::Result {
     let middle = middle(path).unwrap_or(wanted.class);
     between(out, wanted.class, middle, path)?;
     columns(
@@ -245,8 +288,14 @@ fn edges(out: &mut Out, path: &Path) -> fmt::Result {
         let Edge { thread, locks, .. } = edge;
         writeln!(
             out,
-            "     by thread {thread}, of locks {:#x} and {:#x}",
-            locks[0], locks[1]
+            "     by thread {thread}{}, of locks {:#x} and {:#x}",
+            if edge.is_by_several() {
+                ", and others"
+            } else {
+                ""
+            },
+            locks[0],
+            locks[1]
         )?;
         for caller in edge.trace.callers() {
             writeln!(out, "       {caller}")?;

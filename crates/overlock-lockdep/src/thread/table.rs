@@ -8,6 +8,7 @@ use std::{mem, ptr};
 use rustix::thread::gettid;
 
 use super::super::gate::is_blind;
+use super::super::lives;
 use super::{Held, THREADS, Thread};
 use crate::mapped::{Mapped, Zeroed};
 
@@ -150,9 +151,19 @@ fn take() -> &'static Thread {
     };
     MINE.set(Some(thread));
     if found.is_some() {
+        // Relaxed: the sum is the only data.
+        TAKEN.fetch_add(1, Relaxed);
         hook();
     }
     thread
+}
+
+/// How often a thread has taken a record.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
+
+/// Whether more than one thread has used a lock.
+pub(in super::super) fn are_several() -> bool {
+    TAKEN.load(Relaxed) > 1
 }
 
 /// The hook of threads that take a record: a `fn()`.
@@ -178,6 +189,7 @@ fn hook() {
 
 /// The thread ends: its record becomes free. If it still takes a lock, it gets another record.
 pub(in super::super) fn give(thread: Entered) {
+    lives::end(thread.life.load(Relaxed));
     thread.clear();
     let record = thread.0;
     drop(thread);
@@ -196,7 +208,9 @@ pub(in super::super) fn only_this_is_left() {
         if mine.is_some_and(|mine| ptr::eq(mine, thread)) {
             let id = gettid().as_raw_nonzero().get() as u32;
             thread.id.store(id, Relaxed);
+            lives::goes_on(thread.life.load(Relaxed));
         } else {
+            lives::end(thread.life.load(Relaxed));
             thread.clear();
             thread.busy.store(false, Relaxed);
             thread.id.store(0, Release); // pairs with the acquire in `take`

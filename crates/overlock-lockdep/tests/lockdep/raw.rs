@@ -67,6 +67,7 @@ fn a_tally_has_locks_classes_and_reports() {
             reports: AtomicU32::new(0),
             warnings: AtomicU32::new(0),
             gated: AtomicU32::new(0),
+            alone: AtomicU32::new(0),
         };
         lockdep::set_output(-1);
         lockdep::set_tally(&TALLY);

@@ -222,7 +222,7 @@ static void pipeline_seen_between(void) {
 
 static void pipeline_back(void) {
     pipeline();
-    ELSEWHERE(&pads[1], &element);
+    TAKE(&pads[1], &element);
 }
 
 // The dependency from before is that of the one lock.
@@ -250,6 +250,77 @@ static void alone(void) {
     TAKE(&b, &a);
 }
 
+static void *takes_both(void *unused) {
+    alone();
+    return unused;
+}
+
+// The orders are one thread's, and the locks are not.
+static void alone_among_others(void) {
+    TAKE(&a);
+    TAKE(&b);
+    pthread_t thread;
+    pthread_create(&thread, NULL, takes_both, NULL);
+    pthread_join(thread, NULL);
+    TAKE(&a);
+    TAKE(&b);
+}
+
+static void one_after_the_other(void) {
+    ELSEWHERE(&a, &b);
+    ELSEWHERE(&b, &a);
+    for (int i = 0; i < 10; i++)
+        ELSEWHERE(&a, &b);
+}
+
+static void *takes_two_of_three(void *unused) {
+    TAKE(&a, &b);
+    TAKE(&b, &c);
+    return unused;
+}
+
+static void two_for_three(void) {
+    TAKE(&c, &a);
+    pthread_t thread;
+    pthread_create(&thread, NULL, takes_two_of_three, NULL);
+    pthread_join(thread, NULL);
+}
+
+// Then another thread uses one of the locks.
+static void alone_at_first(void) {
+    alone();
+    ELSEWHERE(&c);
+    ELSEWHERE(&b);
+    ELSEWHERE(&a);
+}
+
+static void second_thread(void) {
+    TAKE(&c);
+    ELSEWHERE(&a, &b);
+    pthread_t thread;
+    pthread_create(&thread, NULL, takes_both, NULL);
+    pthread_join(thread, NULL);
+    TAKE(&a, &b);
+}
+
+static pthread_barrier_t barrier;
+
+static void *waits_and_takes(void *unused) {
+    pthread_barrier_wait(&barrier);
+    TAKE(&b, &a);
+    return unused;
+}
+
+// It begins early, and takes its first lock when the other thread has ended.
+static void late(void) {
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(&thread, NULL, waits_and_takes, NULL);
+    ELSEWHERE(&a, &b);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+}
+
 static void *takes_back(void *unused) {
     TAKE(&b, &a);
     return unused;
@@ -266,6 +337,28 @@ static void small_stack(void) {
     pthread_join(thread, NULL);
 }
 
+static Lock constructors[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+// Before the library's own constructor.
+static void before(int count, char **names, char **environment) {
+    (void)count, (void)names, (void)environment;
+    TAKE(&constructors[0], &constructors[1]);
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const preinit)(int, char **,
+                                                                              char **) = before;
+
+static void *back(void *unused) {
+    TAKE(&constructors[1], &constructors[0]);
+    return unused;
+}
+
+// The thread that ran the constructors is told from others too.
+static void constructed(void) {
+    ELSEWHERE(&c);
+    back(NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -277,6 +370,8 @@ static const struct {
     SCENE(reinit),         SCENE(pipeline),             SCENE(pipeline_seen_before),
     SCENE(pipeline_back),  SCENE(pipeline_seen_between), SCENE(two_of_a_class),
     SCENE(pipeline_turned), SCENE(plain), SCENE(small_stack),          SCENE(alone),
+    SCENE(alone_among_others), SCENE(one_after_the_other), SCENE(two_for_three),
+    SCENE(constructed), SCENE(alone_at_first), SCENE(second_thread), SCENE(late),
 };
 
 int main(int count, char **names) {
