@@ -103,3 +103,33 @@ fn a_report_of_many_processes_reads_their_files_once() {
     assert!(rows > 12, "{rows}");
     assert!(all < one * 6 + Duration::from_secs(1), "{one:?} {all:?}");
 }
+
+/// Fails where the walk stops at code that was made at run time, or where that has no name.
+#[test]
+fn code_made_at_run_time_is_passed_through_and_named() {
+    let program = compile("made", "made", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let report = format!("--report={}", json.display());
+    for (name, function, shown) in [
+        ("made_by_jit", "made_by_jit", "made_by_jit"),
+        ("py::handle:/srv/app/main.py", "handle", "handle main.py"),
+        ("JS:*fill /srv/a.js:12:3", "fill", "fill a.js:12"),
+    ] {
+        let output = run(&["--stat", &report]).arg(&program).arg(name).output();
+        let output = output.unwrap();
+        let map = String::from_utf8_lossy(&output.stdout).into_owned();
+        fs::remove_file(map.trim()).unwrap();
+        assert_eq!(sites(&json), [function], "{}", text(&output));
+        assert!(text(&output).contains(shown), "{}", text(&output));
+        let document: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        let stack = document["processes"][0]["locks"][0]["stack"]
+            .as_array()
+            .unwrap()
+            .clone();
+        let names: Vec<&str> = (stack.iter().take(4))
+            .map(|place| place["function"].as_str().unwrap_or("?"))
+            .collect();
+        assert_eq!(names, ["mutex_lock", function, "interpret", "waits"]);
+    }
+}

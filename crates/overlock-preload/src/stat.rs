@@ -32,6 +32,7 @@ mod record;
 mod single;
 mod spot;
 mod stacks;
+mod steps;
 mod table;
 mod theirs;
 mod threads;

@@ -16,6 +16,7 @@ mod hash;
 mod text;
 mod waits;
 
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 pub use hash::{Keyed, Place, place};
@@ -29,7 +30,7 @@ pub use waits::{
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// The version of the layout, which any change of the types below increments.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The number of entries: pairs of where a lock is initialised and where it is acquired.
 pub const ENTRIES: usize = 8192;
@@ -37,10 +38,10 @@ pub const ENTRIES: usize = 8192;
 pub const HOLDERS: usize = 8192;
 /// The number of pairs of an entry and a lock that threads waited for there.
 pub const OBJECTS: usize = 8192;
-/// The number of stacks.
-pub const STACKS: usize = 8192;
-/// The number of frames of a stack, from the call site outwards.
-pub const DEPTH: usize = 8;
+/// The number of frames of all stacks together. Stacks that begin alike share them.
+pub const FRAMES: usize = 32768;
+/// The most frames of a stack, from the call site outwards.
+pub const DEPTH: usize = 64;
 /// The number of modules: files whose code was mapped at any time.
 pub const MODULES: usize = 256;
 
@@ -177,8 +178,8 @@ pub struct Table {
     pub holders: [Holder; HOLDERS],
     /// Waits by object: a hash table.
     pub objects: [Object; OBJECTS],
-    /// Stacks of call sites: a hash table.
-    pub stacks: [Stack; STACKS],
+    /// Stacks of call sites, as a tree: a hash table.
+    pub frames: [Frame; FRAMES],
 }
 
 /// Identification of the table and of its process.
@@ -331,17 +332,40 @@ pub struct Object {
     pub wait_ns: AtomicU64,
 }
 
-/// Return addresses, from the call site outwards.
+/// A frame of stacks. A stack has the number of its outermost frame, from 1 on; it goes inwards
+/// from there to the call site. Stacks with the same call site and first callers share these.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Stack {
-    /// Hash of the frames; 0 for a free item.
+pub struct Frame {
+    /// Hash of the two fields that follow; 0 for a free item.
     pub key: AtomicU64,
-    /// Zeros follow the last.
-    pub frames: [AtomicU64; DEPTH],
-    /// 1 once the frames can be read.
+    /// A return address.
+    pub address: AtomicU64,
+    /// The number of the frame that it has called; 0 of the call site.
+    pub inner: AtomicU32,
+    /// 1 once the two fields can be read.
     pub ready: AtomicU32,
-    pub unused: AtomicU32,
+}
+
+impl Table {
+    /// The return addresses of the stack with this number, from the call site outwards, into
+    /// `addresses`. Returns their number, which is 0 for a stack that is not there, or not whole
+    /// yet.
+    pub fn stack(&self, number: u32, addresses: &mut [u64; DEPTH]) -> usize {
+        let (mut number, mut count) = (number, 0);
+        while number != 0 && count < DEPTH {
+            let frame = self.frames.get(number as usize - 1);
+            // Acquire: pairs with the store after the frame was written.
+            let Some(frame) = frame.filter(|frame| frame.ready.load(Acquire) != 0) else {
+                return 0;
+            };
+            addresses[count] = frame.address.load(Relaxed);
+            number = frame.inner.load(Relaxed);
+            count += 1;
+        }
+        addresses[..count].reverse();
+        count
+    }
 }
 
 impl Keyed for Object {
@@ -350,7 +374,7 @@ impl Keyed for Object {
     }
 }
 
-impl Keyed for Stack {
+impl Keyed for Frame {
     fn key(&self) -> &AtomicU64 {
         &self.key
     }

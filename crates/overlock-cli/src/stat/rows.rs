@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_shared::{ObjectKind, Path, Table};
+use overlock_shared::{DEPTH, ObjectKind, Path, Table};
 use serde::{Serialize, Serializer};
 
 use super::sums::Sum;
@@ -267,17 +267,12 @@ pub(super) fn stack(table: &Table, number: u32, site: u64, symbols: &Symbols) ->
 
 /// The return addresses of a stack, or that of its call site alone; none without either.
 pub fn addresses(table: &Table, number: u32, site: u64) -> Vec<u64> {
-    let stack = table.stacks.get((number as usize).wrapping_sub(1));
-    // Acquire: as above.
-    let stack = stack.filter(|stack| stack.ready.load(Acquire) != 0);
-    let frames: Vec<u64> = match stack {
-        Some(stack) => stack
-            .frames
-            .iter()
-            .map(|frame| frame.load(Relaxed))
-            .collect(),
-        None => vec![site],
+    let mut frames = [0; DEPTH];
+    let count = table.stack(number, &mut frames);
+    let frames = match count {
+        0 => &[site][..],
+        _ => &frames[..count],
     };
-    let frames = frames.into_iter();
-    frames.take_while(|&frame| frame != 0).collect()
+    let known = frames.iter().filter(|&&frame| frame != 0);
+    known.copied().collect()
 }

@@ -11,6 +11,9 @@ pub const REGISTERS: usize = if cfg!(target_arch = "aarch64") {
 /// The stack pointer's number.
 pub const SP: usize = if cfg!(target_arch = "aarch64") { 31 } else { 7 };
 
+/// The frame pointer's number.
+pub const FP: usize = if cfg!(target_arch = "aarch64") { 29 } else { 6 };
+
 /// How a caller's register is found: at an offset from the frame address, but for two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule(pub i32);
@@ -26,10 +29,10 @@ impl Rule {
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The frame address is this register and an offset.
-    register: usize,
-    offset: i64,
+    pub register: usize,
+    pub offset: i64,
     /// It is rather the word that is there: a frame of a realigned stack.
-    is_loaded: bool,
+    pub is_loaded: bool,
     pub rules: [Rule; REGISTERS],
 }
 
@@ -164,19 +167,41 @@ struct Common {
     instructions: Bytes,
 }
 
-/// The rules at an address of code, and the number of the register with the return address.
+/// The result of a look for rules.
+pub enum Found {
+    /// There are none: the code has no unwind information.
+    Nothing,
+    /// There are some that are not understood, or that say that nobody has called.
+    Unknown,
+    /// The rules, and the number of the register with the return address.
+    Rules(Row, usize),
+}
+
+/// The rules at an address of code.
 ///
 /// # Safety
 ///
 /// `header` is null, or that of the unwind information of a loaded object with this address, which
 /// stays loaded.
-pub unsafe fn row(header: *const u8, address: usize) -> Option<(Row, usize)> {
+pub unsafe fn row(header: *const u8, address: usize) -> Found {
     if header.is_null() {
-        return None;
+        return Found::Nothing;
     }
     // SAFETY: the caller's promise. Its length is in it.
-    let entry = unsafe { search(header, address) }?;
+    let Some(entry) = (unsafe { search(header, address) }) else {
+        return Found::Nothing;
+    };
     // SAFETY: a pointer to an entry that the header has.
+    unsafe { function(entry, address) }.unwrap_or(Found::Unknown)
+}
+
+/// The same of an entry.
+///
+/// # Safety
+///
+/// `entry` is one of a loaded object, which stays loaded.
+unsafe fn function(entry: *const u8, address: usize) -> Option<Found> {
+    // SAFETY: the caller's promise.
     let mut function = unsafe { record(entry) }?;
     let from = function.at;
     let back = function.word()?;
@@ -185,7 +210,7 @@ pub unsafe fn row(header: *const u8, address: usize) -> Option<(Row, usize)> {
     let start = function.pointer(common.encoding)?;
     let length = function.pointer(common.encoding & 0x0f)?;
     if !(start..start.checked_add(length)?).contains(&address) {
-        return None;
+        return Some(Found::Nothing);
     }
     if common.has_length {
         let length = function.uleb()?;
@@ -202,7 +227,7 @@ pub unsafe fn row(header: *const u8, address: usize) -> Option<(Row, usize)> {
     let initial = row;
     let within = (address - start) as u64;
     run(function, &common, (0, within), &initial, &mut row)?;
-    Some((row, common.ra)).filter(|(_, ra)| *ra < REGISTERS)
+    (common.ra < REGISTERS).then_some(Found::Rules(row, common.ra))
 }
 
 /// The entry of the last function that begins at the address or below, by the header's table.

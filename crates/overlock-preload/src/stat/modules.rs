@@ -40,15 +40,18 @@ static READER: Reader = Reader {
     buffer: UnsafeCell::new([0; BUFFER]),
 };
 
+/// Whether a call site belongs to a module that is known.
+pub fn knows(table: &Table, site: Site) -> bool {
+    let count = table.header.modules.load(Acquire) as usize;
+    let mut modules = table.modules.iter().take(count);
+    modules.any(|module| {
+        (module.start.load(Relaxed)..module.end.load(Relaxed)).contains(&(site as u64))
+    })
+}
+
 /// Reads the modules again if a call site that is new to the table belongs to none of them.
 pub fn read_if_unknown(table: &Table, site: Site) {
-    let known = || {
-        let count = table.header.modules.load(Acquire) as usize;
-        let mut modules = table.modules.iter().take(count);
-        modules.any(|module| {
-            (module.start.load(Relaxed)..module.end.load(Relaxed)).contains(&(site as u64))
-        })
-    };
+    let known = || knows(table, site);
     let rested = || clock::now().saturating_sub(LAST_NS.load(Relaxed)) > REST_NS;
     if site != 0 && !known() && rested() {
         read(table);

@@ -103,6 +103,7 @@ fn find(table: &Table, spot: &Spot, kind: ObjectKind, init: Init) -> Option<u32>
             entry.init_stack.store(init.stack, Relaxed);
             entry.kind.store(kind as u32, Relaxed);
             table::show(&entry.ready);
+            stacks::has_entry();
             modules::read_if_unknown(table, spot.site);
             Some(index as u32)
         }

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use overlock_linux::__private::{system_call, variable};
 use overlock_shared::{FAILED, MAGIC, PREFIX, Path, Table, VERSION, WAITS_PREFIX, Waits};
 
-use super::{clock, flight, modules, objects, single, threads, unwind};
+use super::{clock, flight, modules, objects, single, stacks, threads, unwind};
 use crate::config;
 use crate::thread::forked;
 
@@ -87,6 +87,7 @@ pub(crate) fn after_fork() {
     flight::after_fork();
     modules::after_fork();
     objects::after_fork();
+    stacks::after_fork();
     if PROCESS.load(Relaxed) != 0 {
         PROCESS.store(pid(), Relaxed);
         forked(pid());

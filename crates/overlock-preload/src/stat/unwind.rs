@@ -3,17 +3,20 @@
 //! The unwinder of libgcc takes locks, of which some are pthread's, and allocates when it meets
 //! code that was made at run time. This one does neither: it takes no lock and no memory, and can
 //! run in a signal handler and below an allocator. It knows what compilers write: a frame address
-//! that is a register and an offset, and registers that are saved at an offset of it. It stops at
-//! what is else: frames of signal handlers, code without unwind information.
+//! that is a register and an offset, and registers that are saved at an offset of it. Code without
+//! unwind information, as JIT compilers make it, is passed through by its frame pointer, if it has
+//! one. The walk stops at what is else, frames of signal handlers among it.
 //!
 //! glibc finds the unwind information of an address by `_dl_find_object`, without a lock, from 2.35
 //! on. Before that there are no callers.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
+use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use super::cfi::{self, REGISTERS, Rule, SP};
+use super::cfi::{self, FP, Found, REGISTERS, Rule, SP};
+use super::steps::{self, Step};
 use crate::real;
 use crate::site::Site;
 
@@ -22,7 +25,7 @@ pub type Registers = [usize; REGISTERS];
 
 /// The beginning of glibc's result, which has room for more.
 #[repr(C)]
-struct Found {
+struct Object {
     flags: u64,
     start: usize,
     end: usize,
@@ -33,7 +36,7 @@ struct Found {
 }
 
 /// `_dl_find_object`; null before the library is loaded, and where there is none.
-static FIND: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static FIND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// Looks it up when the library is loaded.
 pub fn start() {
@@ -45,13 +48,13 @@ pub fn is_able() -> bool {
     !FIND.load(Relaxed).is_null()
 }
 
-fn find(address: usize) -> Option<Found> {
+fn find(address: usize) -> Option<Object> {
     let find = FIND.load(Relaxed);
     if find.is_null() {
         return None;
     }
     // SAFETY: the function of this name has this type.
-    let find: unsafe extern "C" fn(usize, *mut Found) -> c_int = unsafe { transmute(find) };
+    let find: unsafe extern "C" fn(usize, *mut Object) -> c_int = unsafe { transmute(find) };
     let mut found = MaybeUninit::uninit();
     // SAFETY: valid for the write. It looks at no memory at the address.
     let status = unsafe { find(address, found.as_mut_ptr()) };
@@ -67,40 +70,41 @@ pub fn is_static(address: usize) -> bool {
 /// The most frames between this one and the program's call.
 const OWN_FRAMES: usize = 24;
 
-/// Stores the return addresses from `site` outwards, or, where that is 0, from the first that is
-/// not this library's. Returns their number: 1 where `site` is no caller, or its own callers are
-/// not known.
+/// Calls `each` with the return addresses from `site` outwards, or, where that is 0, from the first
+/// that is not this library's, until it returns false. It is `site` alone where that is no caller,
+/// or its own callers are not known.
 #[inline(never)]
-pub fn callers(site: Site, frames: &mut [u64]) -> usize {
-    frames[0] = site as u64;
-    if !is_able() {
-        return 1;
+pub fn callers(site: Site, each: &mut dyn FnMut(Site) -> bool) {
+    let goes_on = site == 0 || each(site);
+    if !goes_on || !is_able() {
+        return;
     }
     let mut registers = [0; REGISTERS];
     let mut address = here(&mut registers);
     let end = end_of_stack(registers[SP]);
     let library = find(address).map(|own| own.start..own.end);
-    let is_first = |caller| match site {
-        0 => (library.as_ref()).is_some_and(|library| !library.contains(&caller)),
-        site => caller == site,
-    };
-    let mut count = 0;
+    let mut is_outside = false;
     let mut own = 0;
-    while count < frames.len() {
-        let Some(caller) = step(address, &mut registers, end) else {
-            break;
-        };
+    while let Some(caller) = step(address, &mut registers, end) {
         address = caller;
-        if count > 0 || is_first(caller) {
-            frames[count] = caller as u64;
-            count += 1;
+        if is_outside {
+            if !each(caller) {
+                return;
+            }
+            continue;
+        }
+        is_outside = match site {
+            0 => (library.as_ref()).is_some_and(|library| !library.contains(&caller)),
+            site => caller == site,
+        };
+        if is_outside && site == 0 && !each(caller) {
+            return;
         }
         own += 1;
-        if count == 0 && own > OWN_FRAMES {
-            break;
+        if own > OWN_FRAMES {
+            return;
         }
     }
-    count.max(1)
 }
 
 /// An address that the stack ends below. The C library keeps a thread's own data at the end of its
@@ -120,16 +124,27 @@ fn end_of_stack(sp: usize) -> usize {
 fn step(address: usize, registers: &mut Registers, end: usize) -> Option<usize> {
     // A return address may be the first of the next function.
     let call = address.checked_sub(1)?;
-    let object = find(call)?;
-    // SAFETY: the object is loaded, and stays so: a function of it is being called.
-    let (row, ra) = unsafe { cfi::row(object.frames, call) }?;
+    let object = find(call);
+    let frames = object.as_ref().map_or(ptr::null(), |object| object.frames);
     let sp = registers[SP];
     let load = |at: usize| {
         // Frames are above the stack pointer: the present one's own is not read.
         let is_word = at.is_multiple_of(8) && at >= sp && at < end;
         // SAFETY: a word of this thread's stack, by the compiler's word, and within its bounds.
-        is_word.then(|| unsafe { core::ptr::with_exposed_provenance::<usize>(at).read() })
+        is_word.then(|| unsafe { ptr::with_exposed_provenance::<usize>(at).read() })
     };
+    if let Some(known) = steps::known(call, frames.addr()) {
+        return step_as(known, registers, end, load);
+    }
+    // SAFETY: the object is loaded, and stays so: a function of it is being called.
+    let (row, ra) = match unsafe { cfi::row(frames, call) } {
+        Found::Rules(row, ra) => (row, ra),
+        Found::Nothing => return step_by_pointer(object.is_some(), registers, end),
+        Found::Unknown => return None,
+    };
+    if let Some(step) = Step::of(&row, ra) {
+        steps::keep(call, frames.addr(), step);
+    }
     let frame = row.frame(registers, load)?;
     if frame <= sp || frame > end {
         return None;
@@ -150,6 +165,60 @@ fn step(address: usize, registers: &mut Registers, end: usize) -> Option<usize> 
     };
     Some(caller & ADDRESS).filter(|&caller| caller != 0)
 }
+
+/// The same by a step that is known. The other registers are lost: a frame that is found by one of
+/// them ends the walk.
+fn step_as(
+    step: Step,
+    registers: &mut Registers,
+    end: usize,
+    load: impl Fn(usize) -> Option<usize>,
+) -> Option<usize> {
+    let (sp, pointer) = (registers[SP], registers[FP]);
+    let base = if step.by_pointer { pointer } else { sp };
+    let at = base.wrapping_add_signed(step.offset as isize);
+    let frame = if step.is_loaded { load(at)? } else { at };
+    if frame <= sp || frame > end {
+        return None;
+    }
+    let saved = |offset: i32| load(frame.wrapping_add_signed(offset as isize));
+    let caller = saved(step.caller)? & ADDRESS;
+    let before = match step.pointer {
+        Some(offset) => saved(offset)?,
+        None => pointer,
+    };
+    *registers = [0; REGISTERS];
+    registers[FP] = before;
+    registers[SP] = frame;
+    (caller != 0).then_some(caller)
+}
+
+/// The same for code without unwind information, of an object or not. The frame pointer may be
+/// any value if the code keeps none: what it leads to has to look like a frame.
+fn step_by_pointer(is_object: bool, registers: &mut Registers, end: usize) -> Option<usize> {
+    let (sp, frame) = (registers[SP], registers[FP]);
+    let is_frame = frame.is_multiple_of(8) && frame >= sp && frame < end.saturating_sub(8);
+    if !is_frame {
+        return None;
+    }
+    let words = ptr::with_exposed_provenance::<[usize; 2]>(frame);
+    // SAFETY: two words of this thread's stack, within its bounds.
+    let [before, caller] = unsafe { words.read() };
+    let caller = caller & ADDRESS;
+    // Code of no object may be called by such code. An object's code is called by another's.
+    let is_known = caller > LOWEST && (!is_object || find(caller - 1).is_some());
+    if !is_known {
+        return None;
+    }
+    // The others are lost, as this code has saved them anywhere.
+    *registers = [0; REGISTERS];
+    registers[FP] = before;
+    registers[SP] = frame + 16;
+    Some(caller)
+}
+
+/// No code is below it.
+const LOWEST: usize = 1 << 16;
 
 /// The bits of an address: on AArch64 the upper ones of a return address may be a signature.
 const ADDRESS: usize = if cfg!(target_arch = "aarch64") {
@@ -227,7 +296,13 @@ mod tests {
         let address = here(&mut registers);
         let end = end_of_stack(registers[SP]);
         let site = step(address, &mut registers, end).unwrap();
-        std::hint::black_box(callers(site, frames))
+        let mut count = 0;
+        callers(site, &mut |caller| {
+            frames[count] = caller as u64;
+            count += 1;
+            count < frames.len()
+        });
+        std::hint::black_box(count)
     }
 
     #[inline(never)]
@@ -248,6 +323,10 @@ mod tests {
         assert!(near(frames[0], outer as *const () as usize), "{frames:x?}");
         let test = a_call_has_its_callers as *const () as usize;
         assert!(near(frames[1], test), "{frames:x?}");
+        // By steps that are known now, but for the call here.
+        let mut again = [0; 8];
+        outer(&mut again);
+        assert_eq!((frames[0], &frames[2..]), (again[0], &again[2..]));
     }
 
     #[test]

@@ -1,0 +1,60 @@
+// A lock is acquired below code that is made at run time: it has a frame pointer, no unwind
+// information, and a name in a perf map.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+__attribute__((noinline)) static void mutex_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+}
+
+typedef void (*caller)(void (*)(void));
+
+// Calls its argument.
+#ifdef __x86_64__
+static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+#else
+static const unsigned code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
+#endif
+
+__attribute__((noinline)) static void interpret(caller made)
+{
+	made(mutex_lock);
+	__asm__ volatile("");
+}
+
+static void *waits(void *made)
+{
+	interpret((caller)made);
+	__asm__ volatile("");
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct timespec moment = {0, 30000000};
+	char path[64];
+	void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(made, code, sizeof code);
+	__builtin___clear_cache(made, (char *)made + sizeof code);
+	mprotect(made, 4096, PROT_READ | PROT_EXEC);
+	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+	FILE *map = fopen(path, "w");
+	fprintf(map, "%lx %lx %s\n", (unsigned long)made, (unsigned long)sizeof code, argc > 1 ? argv[1] : "made");
+	fclose(map);
+	pthread_t thread;
+	pthread_mutex_lock(&lock);
+	pthread_create(&thread, NULL, waits, made);
+	nanosleep(&moment, NULL);
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	puts(path);
+}
