@@ -255,10 +255,10 @@ fn successor<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
 /// Takes the chain of the calling thread's woken waiter: from here on a jump does not pass it on.
 fn take_chain<P: FutexPlatform>(id: NodeId) -> Option<NodeId> {
     let node = id.node::<P>();
-    let chain = successor::<P>(id);
-    node.info.store(NOTIFIED, Relaxed);
+    // One access: a handler that comes in between finds the chain taken.
+    let info = node.info.swap(NOTIFIED, Relaxed);
     node.jumps.store(0, Relaxed);
-    chain
+    NodeId::from_name(info & (LEAVING - 1))
 }
 
 /// The calling thread is about to jump out of a signal handler, which has interrupted its wait with
@@ -275,7 +275,11 @@ pub fn jump_out<P: FutexPlatform>(id: NodeId) {
     }
     node.jumps.store(0, Relaxed);
     match Condvar::<P>::end_waiting(id, LEAVING) {
-        Ok(_) => return node.state.store(JUMPED, Relaxed),
+        Ok(_) => {
+            node.state.store(JUMPED, Relaxed);
+            // A sleep that the kernel begins again after the handler ends.
+            return kick::<P>(id);
+        }
         Err(LEAVING) => return,
         Err(_) => {}
     }

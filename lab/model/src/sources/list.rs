@@ -199,8 +199,6 @@ pub const UNIT_TESTED: &[UnitTested] = unit_tested! {
         "a thread would have to read another lock too";
     "core/src/sleep/condvar.rs", "wake_in_order" => "core/src/sleep/condvar/tests.rs",
     all_waiters_are_woken_at_once_where_one_has_a_rank: "no scenario of it has ranks";
-    "core/src/sleep/condvar.rs", "jump_out" => "core/src/sleep/condvar/tests.rs",
-    a_woken_waiter_that_jumps_wakes_its_successors: "no checker has handlers that jump";
     "core/src/sleep/wait_list.rs", "rank_of(other).load" => "core/src/sleep/condvar/tests.rs",
     a_notification_is_for_the_highest_rank: "the same";
     "core/src/sleep/once.rs", "state" => "core/src/sleep/once/tests.rs",

@@ -2,13 +2,16 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use overlock_core::node::{CONTEXTS, NodeId};
 use overlock_core::platform::{Atomic, Pause};
 use overlock_core::raw::RawLock;
 use overlock_core::sleep::cancel::CancelToken;
+use overlock_core::sleep::condvar::jump_out;
 use overlock_core::sleep::{Condvar, Overlock};
 
-use super::{ONE_NODE, PLAIN};
+use super::{ONE_NODE, PLAIN, SIGNALS};
 use crate::arena::Placed;
+use crate::explore::exec::step;
 use crate::scenario::Scenario;
 use crate::scenario::workers::{Part, workers};
 use crate::world::{Data, World};
@@ -89,6 +92,19 @@ impl<W: World, L: RawLock> Store<W, L> {
             self.take_one();
             (token, ())
         });
+    }
+
+    /// As [`get`](Self::get); meanwhile, or never, a signal comes whose handler jumps, but not out
+    /// of the wait.
+    fn get_interrupted(&'static self) {
+        step::signal(Box::new(|| {
+            let slot = W::slot().expect("a slot");
+            for context in 0..CONTEXTS {
+                jump_out::<W>(NodeId::new(slot, context));
+            }
+        }));
+        self.get();
+        step::unsignal();
     }
 
     /// Goods for everybody, of which the waiters learn while the lock is held, and nobody waits any
@@ -238,6 +254,32 @@ pub fn condvar<W: World, L: RawLock>() -> Vec<Scenario> {
             check_lock,
         ),
         workers::<W, _, _>("destroy-last", PLAIN, make, [last, only], check_lock),
+        workers::<W, _, _>(
+            "jumped",
+            SIGNALS,
+            make,
+            [Store::get_interrupted, Store::get, twice],
+            check,
+        ),
+        workers::<W, _, _>(
+            "jumped-locked",
+            SIGNALS,
+            make,
+            [Store::get_interrupted, Store::get, locked],
+            check,
+        ),
+        workers::<W, _, _>(
+            "jumped-of-three",
+            SIGNALS,
+            make,
+            [
+                Store::get_interrupted,
+                Store::get,
+                Store::get_interrupted,
+                three,
+            ],
+            check,
+        ),
     ]
 }
 
