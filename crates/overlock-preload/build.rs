@@ -50,6 +50,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if env::var("CARGO_CFG_TARGET_OS")? != "linux" || env::var("CARGO_CFG_TARGET_ENV")? != "gnu" {
         return Ok(());
     }
+    if ["x86_64", "aarch64"].contains(&env::var("CARGO_CFG_TARGET_ARCH")?.as_str()) {
+        // See `ends`.
+        println!("cargo:rustc-cdylib-link-arg=-Wl,--wrap=rust_eh_personality");
+    }
     let Some(linker) = linker() else {
         println!(
             "cargo:warning=the drop-in has no symbol versions: ld.bfd, of binutils, is missing"

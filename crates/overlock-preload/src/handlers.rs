@@ -41,7 +41,7 @@ use overlock_linux::__private::{extras, jump_out, spin, system_call};
 use crate::real::{Early, missing};
 use crate::site::with_site;
 use crate::thread::Wait;
-use crate::{config, order};
+use crate::{config, ends, order};
 
 /// The number of different handlers that have stubs.
 const STUBS: usize = 1024;
@@ -317,8 +317,9 @@ with_site! {
 }
 
 /// Reports that the thread leaves all handlers that it runs.
-fn leave() {
+pub(crate) fn leave() {
     jump_out();
+    ends::has_again();
     if Wait::swap(0) & Wait::INSIDE != 0 {
         extras::jump_out();
     }

@@ -38,6 +38,7 @@ mod clock;
 pub mod cond;
 pub mod config;
 mod elf;
+mod ends;
 mod events;
 pub mod fork;
 mod futex;

@@ -1,4 +1,4 @@
-//! Waits that a signal handler jumps out of.
+//! Waits that a signal handler jumps out of, or ends with the thread.
 
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
@@ -29,5 +29,20 @@ fn a_jump_out_of_a_read_or_a_condition_leaves_the_others_alone() {
     for setting in others {
         let answer = ours(&program, &[Path::new("further")], setting);
         assert_eq!(answer.lines().count(), 7, "{setting:?}: {answer}");
+    }
+}
+
+/// Fails (SIGABRT) where the unwinding of a thread's stack goes through our frames as through
+/// Rust's, and ("does not end") where a thread that has gone stays in a wait.
+#[test]
+fn a_thread_that_ends_in_a_wait_leaves_the_others_alone() {
+    same_with("ended.c", &[], &[&[], GLIBCS, ORDERED, COUNTED]);
+    let program = compile_as("ended.c", "ended-rwlocks", &[]);
+    for setting in [&[][..], ORDERED, COUNTED] {
+        let answer = ours(&program, &[Path::new("rwlocks")], setting);
+        let ended = answer
+            .lines()
+            .filter(|line| line.contains(", cleaned up 1"));
+        assert_eq!(ended.count(), 8, "{setting:?}: {answer}");
     }
 }

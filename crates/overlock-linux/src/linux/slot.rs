@@ -22,7 +22,7 @@ use overlock_core::tables::CHUNK;
 
 use super::exit_key::ExitKey;
 use super::mapped::{self, Growing};
-use super::{CHUNKS, Linux};
+use super::{CHUNKS, Linux, jump};
 
 /// The slots in place: as many as most programs have threads.
 pub const FIRST: usize = if cfg!(miri) { 64 } else { 256 };
@@ -180,6 +180,8 @@ fn take() -> Option<usize> {
 /// Runs when a thread exits. Destructors that run later and take a lock take a slot anew, and this
 /// runs again for it. The key's value does not count: see [`ExitKey`].
 unsafe extern "C" fn give(_: *mut c_void) {
+    // The thread may have ended in a wait.
+    jump::jump_out();
     let Some(slot) = mine() else {
         return;
     };

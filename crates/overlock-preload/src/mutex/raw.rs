@@ -10,6 +10,7 @@ use overlock_core::raw::{Create, CreateError, RawLock};
 use overlock_core::{Platform, sleep};
 
 use super::Mutex;
+use crate::ends;
 use crate::order::Object;
 use crate::site::Site;
 
@@ -84,6 +85,11 @@ pub(super) fn awaited() -> usize {
     AWAITED.get()
 }
 
+/// The call site of the calling thread's wait for a condition.
+pub(crate) fn site() -> Site {
+    SITE.get()
+}
+
 impl Any {
     pub(crate) fn of(mutex: &Mutex) -> &Self {
         // SAFETY: `Any` is a transparent wrapper of `Mutex`.
@@ -111,7 +117,9 @@ unsafe impl RawLock for Any {
     const NAME: &'static str = "pthread_mutex";
 
     fn lock(&self) -> c_int {
-        self.0.acquire_again_any(SITE.get())
+        let result = self.0.acquire_again_any(SITE.get());
+        ends::has_again();
+        result
     }
 
     fn try_lock(&self) -> Option<c_int> {
@@ -120,6 +128,7 @@ unsafe impl RawLock for Any {
 
     unsafe fn unlock(&self, _: c_int) {
         self.0.release_any();
+        ends::has_released(&self.0);
     }
 
     fn is_locked(&self) -> bool {
@@ -136,6 +145,8 @@ unsafe impl RawLock for Any {
     }
 
     fn lock_adopted(&self) -> c_int {
-        self.0.acquire_adopted(SITE.get())
+        let result = self.0.acquire_adopted(SITE.get());
+        ends::has_again();
+        result
     }
 }
