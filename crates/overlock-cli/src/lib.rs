@@ -30,6 +30,8 @@ enum Command {
     Profile(Box<profile::Args>),
     Top(top::Args),
     Report(Box<report::Args>),
+    Diff(profile::diff::Args),
+    Merge(profile::merge::Args),
     Wakeups(wakeups::Args),
     #[command(
         after_help = "Example:\n  overlock completions bash > ~/.local/share/bash-completion/completions/overlock"
@@ -55,6 +57,8 @@ pub fn main() -> ExitCode {
             Command::Profile(args) => profile::run(&args),
             Command::Top(args) => top::run(&args),
             Command::Report(args) => report::run(&args),
+            Command::Diff(args) => profile::diff::run(&args),
+            Command::Merge(args) => profile::merge::run(&args),
             Command::Wakeups(args) => wakeups::run(&args),
             Command::Completions(args) => completions::run(&args, Cli::command()),
             Command::Man(args) => man::run(&args, Cli::command()),

@@ -3,9 +3,11 @@
 mod attach;
 mod collect;
 mod command;
+pub mod diff;
 pub mod files;
 mod kept;
 mod locks;
+pub mod merge;
 
 pub use command::{Args, run};
 pub use kept::{is_profile, read};

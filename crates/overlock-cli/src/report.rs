@@ -81,7 +81,12 @@ fn of_profile(args: &Args) -> Result<(), Exit> {
         let text = profile::describe(&profile, args.profile.shown(), width());
         print(io::stdout().lock(), text.as_bytes())?;
     }
-    files.write(&profile)
+    files.write(&profile)?;
+    let named = args.profile.named();
+    if !named.is_empty() {
+        stat::say(&format!("overlock: wrote {}\n", named.join(", ")));
+    }
+    Ok(())
 }
 
 /// Reads the tables of one argument.

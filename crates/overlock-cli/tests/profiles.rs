@@ -91,3 +91,51 @@ fn profiles_and_tables_do_not_mix() {
         &["cannot read", "p.json: no profile: missing field"],
     );
 }
+
+#[test]
+fn a_change_is_found_and_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = keep(&dir, "before.json", &profile(SMALL, 1.0));
+    let after = keep(&dir, "after.json", &profile(SMALL, 30.0));
+    let svg = dir.path().join("change.svg");
+    let mut command = overlock();
+    let table = text(
+        command
+            .arg("diff")
+            .args([&before, &after])
+            .arg("--flame")
+            .arg(&svg),
+    );
+    let line = table
+        .lines()
+        .find(|line| line.contains(" lock_3 "))
+        .unwrap();
+    assert!(line.contains("x30.0") && line.contains("more"), "{table}");
+    assert!(table.contains("4 runs of each side tell more"), "{table}");
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    assert!(fs::read_to_string(svg).unwrap().contains("red has grown"));
+    let mut command = overlock();
+    command.arg("diff").args([&before; 4]).arg("--after");
+    let same = text(command.args([&before; 4]));
+    assert!(same.contains("noise") && !same.contains("more"), "{same}");
+    refused(overlock().arg("diff").arg(&before).assert(), &["--after"]);
+}
+
+#[test]
+fn profiles_merge_and_the_whole_reports() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = keep(&dir, "one.json", &profile(SMALL, 1.0));
+    let all = dir.path().join("all.json");
+    let mut command = overlock();
+    let merged = command.arg("merge").args([&one, &one]).arg("-o").arg(&all);
+    merged.assert().success().stdout("");
+    let table = text(overlock().arg("report").arg(&all));
+    assert!(
+        table.starts_with("server: 556 ms in 562 waits for locks"),
+        "{table}"
+    );
+    refused(overlock().arg("merge").arg(&one).assert(), &["--output"]);
+}

@@ -193,7 +193,7 @@ function drawGraph() {
   if (!shown.length) return target.replaceChildren(element("p", {}, "No holder is known."));
   const total = shown.reduce((sum, pair) => sum + pair.ns, 0);
   const wide = Math.max(target.clientWidth || 800, 320);
-  const scale = 420 / total;
+  const scale = Math.min(420, 70 * shown.length) / total;
   const side = (key) => {
     const nodes = new Map();
     for (const pair of shown) {

@@ -21,9 +21,12 @@ pub(crate) fn lines(profile: &Profile, shown: Shown) -> Vec<String> {
     let stacks = shown.folded(profile).into_iter();
     let stacks = stacks.filter(|(_, ns)| *ns > 0);
     stacks
-        .map(|(frames, ns)| {
-            let frames: Vec<String> = frames.iter().map(|frame| frame.replace(';', ":")).collect();
-            format!("{} {ns}", frames.join(";"))
-        })
+        .map(|(frames, ns)| format!("{} {ns}", joined(&frames)))
         .collect()
+}
+
+/// The frames of a line, from the program to the lock.
+pub(crate) fn joined(frames: &[String]) -> String {
+    let frames: Vec<String> = frames.iter().map(|frame| frame.replace(';', ":")).collect();
+    frames.join(";")
 }

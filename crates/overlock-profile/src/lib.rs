@@ -12,7 +12,10 @@
 //! | [`pprof`] | for `go tool pprof`, speedscope, Pyroscope, Parca |
 //! | [`firefox`] | for the Firefox Profiler |
 //! | [`perfetto`] | for Perfetto |
+//!
+//! [`diff`] compares profiles, and [`Merger`] makes one of several.
 
+pub mod diff;
 mod distribution;
 mod document;
 pub mod firefox;
@@ -21,6 +24,8 @@ pub mod folded;
 pub mod html;
 mod interner;
 pub mod json;
+mod key;
+mod merge;
 pub mod perfetto;
 pub mod pprof;
 mod read;
@@ -32,5 +37,6 @@ pub use document::{
     Sum, Thread, VERSION, Wait,
 };
 pub use interner::Interner;
+pub use merge::Merger;
 pub use read::Unreadable;
 pub use view::{By, Shown};

@@ -1,14 +1,13 @@
 //! The files that are made of a profile.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use overlock_profile::{By, Profile, Shown, firefox, flame, folded, html, json, perfetto, pprof};
 
 use crate::exit::Exit;
 use crate::files;
-use crate::stat::say;
 
 /// The files for a profile.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -111,20 +110,12 @@ impl Args {
 pub struct Files {
     files: files::Files<7>,
     shown: Shown,
-    /// Their names, for a message.
-    names: Vec<String>,
 }
 
 impl Files {
     /// Checks that they can be written.
     pub fn open(args: &Args) -> Result<Self, Exit> {
-        let paths = args
-            .given()
-            .into_iter()
-            .filter_map(|(_, path)| path.as_ref());
-        let names = paths.filter(|path| *path != Path::new("-"));
         Ok(Self {
-            names: names.map(|path| files::name(path)).collect(),
             files: files::Files::open(args.given())?,
             shown: args.shown(),
         })
@@ -135,7 +126,7 @@ impl Files {
         self.files.use_stdout()
     }
 
-    /// Writes them, and says so on the standard error.
+    /// Writes them.
     pub fn write(self, profile: &Profile) -> Result<(), Exit> {
         type Writer = fn(&mut dyn Write, &Profile, Shown) -> io::Result<()>;
         let shown = self.shown;
@@ -148,10 +139,6 @@ impl Files {
             &of(pprof::write),
             &of(firefox::write),
             &of(perfetto::write),
-        ])?;
-        if !self.names.is_empty() {
-            say(&format!("overlock: wrote {}\n", self.names.join(", ")));
-        }
-        Ok(())
+        ])
     }
 }
