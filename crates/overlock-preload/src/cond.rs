@@ -32,7 +32,7 @@ use overlock_shared::ObjectKind;
 use crate::mutex::{Mutex, raw::Any};
 use crate::site::{Site, with_site};
 use crate::time::deadline;
-use crate::{cancel, config, fork, order, real, stat};
+use crate::{cancel, config, fork, order, probes, real, stat};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -214,7 +214,9 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
             false => stat::keeps(cond.addr(), ObjectKind::KeptShared, site),
         }
         // SAFETY: the caller's promise.
-        return unsafe { real::pthread_cond_init(cond.cast(), attr.cast()) };
+        let error = unsafe { real::pthread_cond_init(cond.cast(), attr.cast()) };
+        probes::cond_init(cond.addr(), attr.addr());
+        return error;
     }
     let monotonic = flags >> 1 == CLOCK_MONOTONIC as u32;
     let new = Cond {
@@ -228,6 +230,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
     // SAFETY: the caller's promise: memory for a condition variable that nobody uses.
     unsafe { cond.write(new) };
     stat::initialised(cond.addr(), site);
+    probes::cond_init(cond.addr(), attr.addr());
     0
 }
 
@@ -237,6 +240,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attr: *const u32, site: Si
 pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
+    probes::cond_destroy(core::ptr::from_ref(cond).addr());
     if cond.is_glibcs() {
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_cond_destroy(cond.as_glibcs()) };
@@ -249,6 +253,7 @@ pub unsafe extern "C" fn pthread_cond_destroy(cond: *mut Cond) -> c_int {
 pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
+    probes::cond_signal(core::ptr::from_ref(cond).addr());
     if cond.is_glibcs() {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_signal(cond.as_glibcs()) });
@@ -265,6 +270,7 @@ pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
 pub unsafe extern "C" fn pthread_cond_broadcast(cond: *mut Cond) -> c_int {
     // SAFETY: the caller's promise: a condition variable.
     let cond = unsafe { &*cond };
+    probes::cond_broadcast(core::ptr::from_ref(cond).addr());
     if cond.is_glibcs() {
         // SAFETY: as above; it is glibc's.
         return cond.signal_hidden(|| unsafe { real::pthread_cond_broadcast(cond.as_glibcs()) });
@@ -286,6 +292,8 @@ pub(crate) unsafe extern "C-unwind" fn wait(
     let cond = unsafe { &*cond };
     // SAFETY: and a mutex, which it owns.
     let mutex = unsafe { &*mutex };
+    let address = core::ptr::from_ref(mutex).addr();
+    probes::cond_wait(core::ptr::from_ref(cond).addr(), address);
     if !cond.is_glibcs() {
         return cond.wait(mutex, None, site);
     }
@@ -309,6 +317,8 @@ unsafe fn wait_until(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
+    let address = core::ptr::from_ref(mutex).addr();
+    probes::cond_wait(core::ptr::from_ref(cond).addr(), address);
     if cond.is_glibcs() {
         return cond.wait_glibcs(mutex, site, glibcs);
     }

@@ -48,6 +48,7 @@ pub mod older;
 pub(crate) mod order;
 pub mod plugins;
 pub mod privileges;
+mod probes;
 pub mod rank;
 pub mod real;
 pub mod rwlock;

@@ -46,7 +46,7 @@ use overlock_shared::ObjectKind;
 use crate::order::{self, How};
 use crate::site::Site;
 use crate::thread::me;
-use crate::{config, fork, real, stat};
+use crate::{config, fork, probes, real, stat};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -268,6 +268,7 @@ impl Mutex {
         if knows_its_owner {
             self.owner.store(0, Relaxed);
         }
+        probes::mutex_release(self.address());
         // SAFETY: the caller owns it; for a normal mutex POSIX demands that.
         let unlock = || unsafe { self.main().unlock(()) };
         if self.observed.load(Relaxed) == 0 && !config::get().profile {
@@ -337,6 +338,9 @@ impl Mutex {
         }
         if config::get().profile && !self.is_nested_of_glibcs() {
             stat::releases(self.address(), false);
+        }
+        if !self.is_nested_of_glibcs() {
+            probes::mutex_release(self.address());
         }
         // SAFETY: as above.
         unsafe { real::pthread_mutex_unlock(self.as_glibcs()) }

@@ -54,7 +54,7 @@ use overlock_core::rw::overlock_rw::Passing;
 use crate::order::{self, How, Object};
 use crate::site::Site;
 use crate::thread::{self, me};
-use crate::{config, fork};
+use crate::{config, fork, probes};
 
 /// The program's object: see the [module's page](self).
 #[derive(Debug)]
@@ -226,7 +226,11 @@ impl RwLock {
             false => self.take_share(self.passing(), until),
         };
         let how = order::limited(self.how_read(), until.is_some());
-        self.has_read(order::acquire(self.object(), how, site, attempt, wait))
+        let result = self.has_read(order::acquire(self.object(), how, site, attempt, wait));
+        if result == 0 && until.is_none() {
+            probes::rdlock_acquire_read(self.address());
+        }
+        result
     }
 
     fn try_read(&self, site: Site) -> c_int {
@@ -265,7 +269,11 @@ impl RwLock {
         };
         let attempt = || self.attempt_to_write(site);
         let how = order::limited(How::EXCLUSIVE, until.is_some());
-        self.has_written(order::acquire(self.object(), how, site, attempt, wait))
+        let result = self.has_written(order::acquire(self.object(), how, site, attempt, wait));
+        if result == 0 && until.is_none() {
+            probes::wrlock_acquire_write(self.address());
+        }
+        result
     }
 
     fn try_write(&self, site: Site) -> c_int {

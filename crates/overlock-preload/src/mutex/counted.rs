@@ -8,10 +8,10 @@ use overlock_shared::ObjectKind;
 
 use super::functions::lock_generally;
 use super::{Mutex, NORMAL, Wait, raw};
-use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Spot, Where, flight};
 use crate::thread::{id_of, me};
+use crate::{config, probes};
 
 /// How many acquisitions are [watched](Mutex::is_watched) after a wait.
 const WATCHED: u32 = 64;
@@ -37,6 +37,7 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     mutex.acquisitions().store(count.wrapping_add(1), Relaxed);
     mutex.note(site);
     mutex.owner.store(me(), Relaxed);
+    probes::mutex_acquired(mutex.address());
     0
 }
 

@@ -10,7 +10,7 @@ use super::counted::lock_counted;
 use super::{DESTROYED, Mutex, NORMAL, Wait, kept_kind, kind_of, me};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
-use crate::{config, order, real, stat, summary};
+use crate::{config, order, probes, real, stat, summary};
 
 with_site! {
     fn pthread_mutex_init(2) => init;
@@ -39,6 +39,7 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
             stat::initialised(mutex.addr(), site);
             // SAFETY: as above, written by now.
             order::initialised(unsafe { &*mutex }.object(), site);
+            probes::mutex_init(mutex.addr());
             0
         }
         _ => {
@@ -48,7 +49,9 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
                 config::Lock::Overlock => stat::keeps(mutex.addr(), kept_kind(flags), site),
             }
             // SAFETY: the caller's promise.
-            unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) }
+            let error = unsafe { real::pthread_mutex_init(mutex.cast(), attr.cast()) };
+            probes::mutex_init(mutex.addr());
+            error
         }
     }
 }
@@ -57,6 +60,7 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
 pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
+    probes::mutex_destroy(mutex.address());
     if !mutex.is_ours() {
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_mutex_destroy(mutex.as_glibcs()) };
@@ -77,11 +81,13 @@ at_cache_line!(".text.overlock.mutex_unlock");
 pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise: a mutex.
     let mutex = unsafe { &*mutex };
+    probes::mutex_entry(mutex.address());
     if mutex.generation.load(Relaxed) == config::lock_generation() {
         if mutex.is_plain() {
             if mutex.main().try_lock().is_none() {
                 return lock_slowly(mutex);
             }
+            probes::mutex_acquired(mutex.address());
             return 0;
         }
         if mutex.knows_its_owner() {
@@ -95,10 +101,12 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: Site) -> c_int {
 #[inline(never)]
 extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
     if mutex.is_mine() {
-        return mutex.acquire_again(mutex.kind(), Wait::Forever);
+        return acquired(mutex, mutex.acquire_again(mutex.kind(), Wait::Forever));
     }
     if mutex.main().try_lock().is_none() {
         lock_slowly(mutex);
+    } else {
+        probes::mutex_acquired(mutex.address());
     }
     mutex.owner.store(me(), Relaxed);
     0
@@ -106,18 +114,36 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
 
 // A function with the C calling convention, here and below, does not unwind, so its tail call is a
 // jump.
+#[cold]
 #[inline(never)]
 extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
     summary::meets();
     // A child may not have begun its generation.
     mutex.update();
     mutex.main().lock();
-    0
+    acquired(mutex, 0)
 }
 
 #[inline(never)]
 pub(super) extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
-    mutex.acquire_any(site)
+    acquired(mutex, mutex.acquire_any(site))
+}
+
+/// Passes on the result of an acquisition by `pthread_mutex_lock`, or after a condition.
+#[inline(always)]
+pub(super) fn acquired(mutex: &Mutex, result: c_int) -> c_int {
+    if result == 0 {
+        probes::mutex_acquired(mutex.address());
+    }
+    result
+}
+
+/// The same of the timed functions.
+fn timed(mutex: &Mutex, result: c_int) -> c_int {
+    if result == 0 {
+        probes::mutex_timedlock_acquired(mutex.address());
+    }
+    result
 }
 
 pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int {
@@ -155,13 +181,14 @@ pub(crate) unsafe extern "C" fn timedlock(
     let mutex = unsafe { &*mutex };
     // SAFETY: and a moment.
     let at = unsafe { &*at };
+    probes::mutex_timedlock_entry(mutex.address(), core::ptr::from_ref(at).addr());
     if mutex.is_ours() {
-        return mutex.acquire(Wait::Until(deadline(libc::CLOCK_REALTIME, at, site)), site);
+        let until = Wait::Until(deadline(libc::CLOCK_REALTIME, at, site));
+        return timed(mutex, mutex.acquire(until, site));
     }
     // SAFETY: as above; it is glibc's.
-    mutex.count_glibcs(site, || unsafe {
-        real::pthread_mutex_timedlock(mutex.as_glibcs(), at)
-    })
+    let wait = || unsafe { real::pthread_mutex_timedlock(mutex.as_glibcs(), at) };
+    timed(mutex, mutex.count_glibcs(site, wait))
 }
 
 unsafe extern "C" fn clocklock(
@@ -174,16 +201,18 @@ unsafe extern "C" fn clocklock(
     let mutex = unsafe { &*mutex };
     // SAFETY: and a moment.
     let at = unsafe { &*at };
+    let moment = core::ptr::from_ref(at).addr();
+    probes::mutex_clocklock_entry(mutex.address(), clock as usize, moment);
     if ![libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC].contains(&clock) {
         return EINVAL;
     }
     if mutex.is_ours() {
-        return mutex.acquire(Wait::Until(deadline(clock, at, site)), site);
+        let until = Wait::Until(deadline(clock, at, site));
+        return timed(mutex, mutex.acquire(until, site));
     }
     // SAFETY: as above; it is glibc's.
-    mutex.count_glibcs(site, || unsafe {
-        real::pthread_mutex_clocklock(mutex.as_glibcs(), clock, at)
-    })
+    let wait = || unsafe { real::pthread_mutex_clocklock(mutex.as_glibcs(), clock, at) };
+    timed(mutex, mutex.count_glibcs(site, wait))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -196,6 +225,7 @@ pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     if is_quick {
         // Unlocking a free mutex has no effect, and as in glibc it is no error.
         if mutex.is_plain() && mutex.main().is_locked() {
+            probes::mutex_release(mutex.address());
             // SAFETY: the caller's promise: it owns the mutex.
             unsafe { mutex.main().unlock(()) };
             return 0;
@@ -219,6 +249,7 @@ extern "C" fn unlock_if_mine(mutex: &Mutex) -> c_int {
         return 0;
     }
     mutex.owner.store(0, Relaxed);
+    probes::mutex_release(mutex.address());
     // SAFETY: the caller owns it.
     unsafe { mutex.main().unlock(()) };
     0

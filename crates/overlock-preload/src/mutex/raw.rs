@@ -10,6 +10,7 @@ use overlock_core::raw::{Create, CreateError, RawLock};
 use overlock_core::{Platform, sleep};
 
 use super::Mutex;
+use super::functions::acquired;
 use crate::ends;
 use crate::order::Object;
 use crate::site::Site;
@@ -119,7 +120,7 @@ unsafe impl RawLock for Any {
     fn lock(&self) -> c_int {
         let result = self.0.acquire_again_any(SITE.get());
         ends::has_again();
-        result
+        acquired(&self.0, result)
     }
 
     fn try_lock(&self) -> Option<c_int> {
@@ -147,6 +148,6 @@ unsafe impl RawLock for Any {
     fn lock_adopted(&self) -> c_int {
         let result = self.0.acquire_adopted(SITE.get());
         ends::has_again();
-        result
+        acquired(&self.0, result)
     }
 }

@@ -11,11 +11,11 @@ use overlock_shared::ObjectKind;
 
 use super::functions::{rdlock_generally, wrlock_generally};
 use super::{Passing, READER, RwLock};
-use crate::config;
 use crate::site::{Site, at_cache_line};
 use crate::stat::flight::{self, Holder};
 use crate::stat::{self, Spot, Where};
 use crate::thread::{self, id_of, me};
+use crate::{config, probes};
 
 at_cache_line!(".text.overlock.rdlock_counted");
 at_cache_line!(".text.overlock.wrlock_counted");
@@ -35,6 +35,7 @@ pub(super) extern "C" fn read(lock: &RwLock, site: Site) -> c_int {
     }
     thread::begin_read();
     lock.note_reader(site);
+    probes::rdlock_acquire_read(lock.address());
     0
 }
 
@@ -52,6 +53,7 @@ pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
     }
     lock.writer.store(me(), Relaxed);
     lock.note_writer(site);
+    probes::wrlock_acquire_write(lock.address());
     0
 }
 

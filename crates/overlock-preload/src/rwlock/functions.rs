@@ -10,7 +10,7 @@ use overlock_shared::ObjectKind;
 use super::{Attributes, RwLock, counted};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
-use crate::{config, order, real, stat, summary, thread};
+use crate::{config, order, probes, real, stat, summary, thread};
 
 with_site! {
     fn pthread_rwlock_init(2) => init;
@@ -63,6 +63,7 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
 pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    probes::rwlock_destroy(lock.address());
     if lock.is_ours() {
         order::destroyed(core::ptr::from_ref(lock).addr());
         return 0;
@@ -79,6 +80,7 @@ at_cache_line!(".text.overlock.rwlock_unlock");
 unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    probes::rdlock_entry(lock.address());
     if !lock.is_plain(config::rw_generation()) {
         return counted::read(lock, site);
     }
@@ -86,6 +88,7 @@ unsafe extern "C" fn rdlock(lock: *mut RwLock, site: Site) -> c_int {
         return rdlock_slowly(lock, site);
     }
     thread::change_reads(|reads| reads.wrapping_add(1));
+    probes::rdlock_acquire_read(lock.address());
     0
 }
 
@@ -103,9 +106,19 @@ pub(super) extern "C" fn rdlock_generally(lock: &RwLock, site: Site) -> c_int {
     if lock.is_ours() {
         return lock.read(None, site);
     }
+    rdlock_glibcs(lock, site)
+}
+
+// Apart, here and below, so that a wait for one of ours takes no more stack.
+#[inline(never)]
+extern "C" fn rdlock_glibcs(lock: &RwLock, site: Site) -> c_int {
     // SAFETY: the reference is to a lock, which is glibc's.
     let wait = || unsafe { real::pthread_rwlock_rdlock(lock.as_glibcs()) };
-    lock.count_glibcs(ObjectKind::Read, site, wait)
+    let result = lock.count_glibcs(ObjectKind::Read, site, wait);
+    if result == 0 {
+        probes::rdlock_acquire_read(lock.address());
+    }
+    result
 }
 
 unsafe extern "C" fn tryrdlock(lock: *mut RwLock, site: Site) -> c_int {
@@ -122,10 +135,12 @@ unsafe extern "C" fn tryrdlock(lock: *mut RwLock, site: Site) -> c_int {
 unsafe extern "C" fn wrlock(lock: *mut RwLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    match lock.write_quickly() {
-        true => 0,
-        false => counted::write(lock, site),
+    probes::wrlock_entry(lock.address());
+    if !lock.write_quickly() {
+        return counted::write(lock, site);
     }
+    probes::wrlock_acquire_write(lock.address());
+    0
 }
 
 #[inline(never)]
@@ -133,9 +148,18 @@ pub(super) extern "C" fn wrlock_generally(lock: &RwLock, site: Site) -> c_int {
     if lock.is_ours() {
         return lock.write(None, site);
     }
+    wrlock_glibcs(lock, site)
+}
+
+#[inline(never)]
+extern "C" fn wrlock_glibcs(lock: &RwLock, site: Site) -> c_int {
     // SAFETY: as above.
     let wait = || unsafe { real::pthread_rwlock_wrlock(lock.as_glibcs()) };
-    lock.count_glibcs(ObjectKind::Write, site, wait)
+    let result = lock.count_glibcs(ObjectKind::Write, site, wait);
+    if result == 0 {
+        probes::wrlock_acquire_write(lock.address());
+    }
+    result
 }
 
 unsafe extern "C" fn trywrlock(lock: *mut RwLock, site: Site) -> c_int {
@@ -153,6 +177,7 @@ unsafe extern "C" fn trywrlock(lock: *mut RwLock, site: Site) -> c_int {
 pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
+    probes::rwlock_unlock(lock.address());
     if lock.release_quickly() {
         return 0;
     }
