@@ -158,6 +158,7 @@ fn a_program_with_thread_sanitizer_is_refused() {
     for flags in [
         &["-fsanitize=thread"][..],
         &["-fsanitize=thread", "-static-libtsan"],
+        &["-fsanitize=thread", "-static-libtsan", "-s"],
     ] {
         let Some(program) = hello(dir.path(), &compiler(), flags) else {
             continue;

@@ -176,6 +176,14 @@ pub(crate) fn place(map: *const LinkMap) -> Place {
     }
 }
 
+/// Whether the program itself defines the name.
+pub(crate) fn program_defines(name: &CStr) -> bool {
+    // SAFETY: the loader's own variable, written before any object's code runs, and an object that
+    // is not unloaded.
+    let program = unsafe { Object::of(_r_debug.first) };
+    program.is_some_and(|program| program.defined(name).is_some())
+}
+
 /// The objects of the program's C library.
 pub(crate) fn libcs() -> impl Iterator<Item = Object> {
     // SAFETY: null, or an object that is not unloaded.

@@ -9,13 +9,13 @@
 //!
 //! AddressSanitizer needs nothing but a word: see [`__asan_default_options`].
 
-use core::ffi::c_char;
+use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use overlock::Linux;
 use overlock_linux::__private::variable;
 
-use crate::real;
+use crate::{elf, real};
 
 // The loader fills in the address, or zero, before any code of this library can run. A look-up
 // would not do: one in vain allocates, and the first lock may be the allocator's.
@@ -35,13 +35,18 @@ unsafe extern "C" {
     static TSAN_INIT: AtomicPtr<()>;
 }
 
+/// Functions that ThreadSanitizer puts in front of the C library's, and no other tool all of. No
+/// program can wrap `_setjmp`, except in assembly. Linked into the program, the tool exports no
+/// name of its own.
+const LINKED_IN: [&CStr; 3] = [c"_setjmp", c"pthread_mutex_lock", c"pthread_spin_lock"];
+
 /// The tool that watches the locks of this process.
 pub(crate) fn present() -> Option<&'static str> {
     // SAFETY: the word above, which nobody writes once the library is relocated, and which no Rust
     // code writes at all.
     let tsan = unsafe { &TSAN_INIT };
     // Relaxed: the loader has written it before the program's first thread was made.
-    if !tsan.load(Relaxed).is_null() {
+    if !tsan.load(Relaxed).is_null() || LINKED_IN.into_iter().all(elf::program_defines) {
         return Some("ThreadSanitizer");
     }
     // Valgrind has its programs preload a library for the tool.

@@ -43,12 +43,19 @@ fn said(program: PathBuf) -> Vec<String> {
 /// mutex is ours.
 #[test]
 fn thread_sanitizer_finds_the_c_librarys_locks() {
-    let program = compile_as("queue.c", "queue-thread", &["-fsanitize=thread"]);
-    for said in said(program) {
-        assert_eq!(
-            said,
-            "overlock: the C library's locks stay: ThreadSanitizer has to see them\n"
-        );
+    for (name, flags) in [
+        ("queue-thread", &["-fsanitize=thread"][..]),
+        (
+            "queue-thread-static",
+            &["-fsanitize=thread", "-static-libtsan", "-s"],
+        ),
+    ] {
+        for said in said(compile_as("queue.c", name, flags)) {
+            assert_eq!(
+                said, "overlock: the C library's locks stay: ThreadSanitizer has to see them\n",
+                "{name}"
+            );
+        }
     }
 }
 

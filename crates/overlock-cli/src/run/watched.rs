@@ -73,11 +73,13 @@ impl Sanitizer {
         let cache = ReadCache::new(program);
         let program = object::File::parse(&cache)?;
         let mut defines_lock = false;
+        let mut in_front = 0;
         let mut defines_options = false;
         let mut has_library = false;
         for symbol in program.dynamic_symbols() {
             match symbol.name() {
                 Ok(TSAN) => return Ok(Some(Sanitizer::Thread)),
+                Ok("_setjmp" | "pthread_spin_lock") if symbol.is_definition() => in_front += 1,
                 Ok("pthread_mutex_lock") => defines_lock |= symbol.is_definition(),
                 Ok("__asan_default_options") => defines_options |= symbol.is_definition(),
                 Ok("__asan_init") => has_library |= symbol.is_undefined(),
@@ -87,10 +89,12 @@ impl Sanitizer {
         if defines_options && has_library {
             return Ok(Some(Sanitizer::Address));
         }
-        // A runtime that is linked in may be hidden. (Go's detector of races has functions of the
-        // same names, and leaves pthread's alone.)
+        // A runtime that is linked in may be hidden, and stands in front of functions that no other
+        // one has all of. (Go's detector of races has functions of the same names, and leaves
+        // pthread's alone.)
         let mut all = program.symbols();
-        let is_tsan = defines_lock && all.any(|symbol| symbol.name() == Ok(TSAN));
+        let is_tsan =
+            defines_lock && (in_front == 2 || all.any(|symbol| symbol.name() == Ok(TSAN)));
         Ok(is_tsan.then_some(Sanitizer::Thread))
     }
 }
