@@ -9,8 +9,10 @@
 //! `thread_local!` in a shared library calls `__tls_get_addr` at each access: that took 4 of the 10
 //! ns of a read acquisition and release. The model requires that the library is there when the
 //! program starts, as a preloaded one is. (A library that is loaded later works, too, as long as
-//! glibc has spare room for 32 bytes.) Nor may a signal handler call `__tls_get_addr`, which may
-//! allocate.
+//! glibc has spare room for 32 bytes.) Nor may a signal handler, or a lock of an allocator, call
+//! the loader's `__tls_get_addr`: after a library with thread-local variables has been loaded, it
+//! may allocate. So the others, of `thread_local!`, get their places from a function of this
+//! library.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -27,6 +29,28 @@ global_asm!(
     ".balign 8",
     "overlock_preload_counts:",
     ".zero 32",
+    ".popsection",
+);
+
+// The place of a thread-local variable of this library, for code that the compiler makes on x86-64.
+// Its argument is the number of the module, which is ours, and the variable's offset there. The
+// module's place in a thread is fixed, as for `overlock_preload_counts`. (On AArch64 the loader
+// chooses such a function itself.)
+#[cfg(all(target_arch = "x86_64", not(test)))]
+global_asm!(
+    ".pushsection .text.overlock_tls,\"ax\",@progbits",
+    ".globl __tls_get_addr",
+    ".hidden __tls_get_addr",
+    ".type __tls_get_addr, @function",
+    "__tls_get_addr:",
+    ".cfi_startproc",
+    "mov rax, qword ptr fs:[0]",
+    "add rax, qword ptr [rip + overlock_preload_counts@GOTTPOFF]",
+    "sub rax, offset overlock_preload_counts@DTPOFF",
+    "add rax, qword ptr [rdi + 8]",
+    "ret",
+    ".cfi_endproc",
+    ".size __tls_get_addr, . - __tls_get_addr",
     ".popsection",
 );
 

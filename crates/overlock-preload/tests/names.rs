@@ -91,6 +91,26 @@ fn the_loader_sees_the_functions_own_caller() {
     same(&program, &[&library], &[DEFAULT, GLIBCS]);
 }
 
+/// Fails ("a lock call allocates") where a lock gets the place of a thread-local variable from the
+/// loader, which has too little room for those of so many libraries.
+#[test]
+fn locks_allocate_nothing_however_many_libraries_are_loaded() {
+    let program = program("loaded.c", "loaded");
+    let library = plugin("loaded.c", "loaded-library", &["-DLIBRARY"]);
+    let copies: Vec<PathBuf> = (0..40)
+        .map(|number| library.with_extension(format!("{number}.so")))
+        .collect();
+    for copy in &copies {
+        std::fs::copy(&library, copy).unwrap();
+    }
+    let arguments: Vec<&Path> = copies.iter().map(PathBuf::as_path).collect();
+    same(
+        &program,
+        &arguments,
+        &[DEFAULT, COUNTED, &[("OVERLOCK_LOCKDEP", "1")]],
+    );
+}
+
 /// The standard error of a run with the library.
 fn said(program: &Path, arguments: &[&Path]) -> String {
     let library = library();
