@@ -1,7 +1,9 @@
 //! `overlock top`
 
 mod changes;
+mod metrics;
 mod screen;
+mod serve;
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -32,6 +34,10 @@ pub struct Args {
     /// The order of the rows
     #[arg(long, value_enum, value_name = "BY", default_value_t)]
     sort: Sort,
+
+    /// Serve the counts to Prometheus as http://ADDRESS:PORT/metrics until the process has ended
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["once", "sort"])]
+    serve: Option<String>,
 }
 
 /// An order of the rows.
@@ -54,6 +60,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Shows the process.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let (pid, mut table) = stat::open(args.pid)?;
+    if let Some(address) = &args.serve {
+        return serve::serve(address, pid, table);
+    }
     let mut symbols = Symbols::new();
     if args.once {
         let process = Process::read(&table, &mut symbols);

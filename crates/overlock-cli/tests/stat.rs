@@ -5,8 +5,10 @@ mod common;
 #[path = "common/preload.rs"]
 mod preload;
 
+use std::collections::HashSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -412,6 +414,75 @@ fn top_shows_a_program_that_runs() {
         overlock().args(["top", "999999999"]).assert(),
         &["is not there"],
     );
+}
+
+/// The rules of OpenMetrics: families are whole, counters end in `_total`, series are there once,
+/// and the end is marked.
+fn check_metrics(text: &str) {
+    let mut families = HashSet::new();
+    let mut series = HashSet::new();
+    let mut family = String::new();
+    assert!(text.ends_with("\n# EOF\n"), "{text}");
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            family = rest.split(' ').next().unwrap().to_owned();
+            assert!(families.insert(family.clone()), "{line}");
+            continue;
+        }
+        if line.starts_with('#') {
+            continue;
+        }
+        let (labelled, value) = line.rsplit_once(' ').unwrap();
+        assert!(value.parse::<f64>().unwrap() >= 0.0, "{line}");
+        assert!(series.insert(labelled.to_owned()), "{line}");
+        let name = labelled.split('{').next().unwrap();
+        let suffix = name.strip_prefix(family.as_str()).expect("its family");
+        assert!(matches!(suffix, "_total" | "_info" | ""), "{line}");
+        assert_eq!(suffix.is_empty(), family == "overlock_threads", "{line}");
+    }
+}
+
+#[test]
+fn top_serves_the_counts_of_a_program_that_runs() {
+    let (mut child, pid) = stays("hot-served");
+    let pid = pid.as_raw_nonzero().to_string();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_overlock"))
+        .args(["top", &pid, "--serve", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut errors = BufReader::new(server.stderr.take().unwrap());
+    errors.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("overlock: http://").expect(&line);
+    let address = address.strip_suffix("/metrics").unwrap();
+    let ask = |request: &str| {
+        let mut client = TcpStream::connect(address).unwrap();
+        write!(client, "{request} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        let (head, content) = text.split_once("\r\n\r\n").unwrap();
+        (head.to_owned(), content.to_owned())
+    };
+    // A client that says nothing delays others, and no more.
+    let silent = TcpStream::connect(address).unwrap();
+    let (head, text) = ask("GET /metrics");
+    drop(silent);
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    assert!(head.contains("application/openmetrics-text; version=1.0.0"));
+    check_metrics(&text);
+    let of_hot = r#"overlock_waits_total{lock="hot",kind="mutex",site="short_section hot.c:"#;
+    assert!(text.contains(of_hot), "{text}");
+    assert!(ask("GET /else").0.starts_with("HTTP/1.1 404"));
+    assert!(ask("POST /metrics").0.starts_with("HTTP/1.1 405"));
+    assert_eq!(ask("HEAD /metrics").1, "");
+    common::refused(
+        overlock().args(["top", &pid, "--serve", address]).assert(),
+        &["cannot listen at", address],
+    );
+    signal(&child, Signal::TERM);
+    assert_eq!(ends(&mut child).signal(), Some(15));
+    assert!(ends(&mut server).success());
 }
 
 #[test]
