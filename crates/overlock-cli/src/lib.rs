@@ -1,5 +1,6 @@
 //! The program `overlock` as a library: all of it is [`main`].
 
+mod check;
 mod profile;
 mod report;
 mod run;

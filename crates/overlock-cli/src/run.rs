@@ -17,12 +17,15 @@ use std::process::{Command, ExitStatus};
 
 use clap::ValueEnum;
 
+use crate::check::{self, Report, document::Document};
 use crate::exit::Exit;
+use crate::files::Files;
 use crate::stat;
 use compare::Locks;
 pub use counted::{Tables, print};
 pub use launch::{Watch, run as launch};
 use reports::Reports;
+pub use reports::Tally;
 
 /// Run a program with our locks in place of the C library's
 ///
@@ -91,9 +94,13 @@ pub struct Args {
     #[arg(long, requires = "lockdep")]
     lockdep_all: bool,
 
-    /// With --lockdep, exit with this code if there was a report, whatever the program's own is
-    #[arg(long, value_name = "N", requires = "lockdep", value_parser = clap::value_parser!(u8).range(1..))]
+    /// With --lockdep, exit with this code if there was a report, whatever the program's own is; 0
+    /// for the program's [default: 3]
+    #[arg(long, value_name = "N", requires = "lockdep")]
     error_exitcode: Option<u8>,
+
+    #[arg(skip)]
+    check: check::Options,
 
     #[command(flatten)]
     launch: Launch,
@@ -151,8 +158,12 @@ pub struct CheckArgs {
     #[arg(long)]
     all: bool,
 
-    /// Exit with this code if there was a report, whatever the program's own is
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    #[command(flatten)]
+    reports: check::Options,
+
+    /// Exit with this code if there was a report, whatever the program's own is; 0 for the
+    /// program's [default: 3]
+    #[arg(long, value_name = "N")]
     error_exitcode: Option<u8>,
 
     #[command(flatten)]
@@ -166,6 +177,7 @@ impl From<CheckArgs> for Args {
             lockdep_sleep: check.sleep,
             lockdep_all: check.all,
             error_exitcode: check.error_exitcode,
+            check: check.reports,
             launch: check.launch,
             ..Args::default()
         }
@@ -209,9 +221,10 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return compare::run(args, pairs, &program, command);
     }
     let (program, mut command) = prepared(args)?;
+    let check_files = Files::open([("--report", &args.check.report)])?;
     let mut reports = None;
     if args.lockdep {
-        let reports = reports.insert(Reports::start()?);
+        let reports = reports.insert(Reports::start(args.check.suppressions()?)?);
         command
             .env("OVERLOCK_LOCKDEP", "1")
             .env("OVERLOCK_LOCKDEP_READER", reports.fifo())
@@ -237,17 +250,46 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             return Err(program::refused(&program, &command.exec()));
         }
     };
-    let tally = reports.map(Reports::finish);
+    let found = reports.map(Reports::finish);
     let status = status?;
-    if let Some(tally) = tally {
-        stat::say(&format!("overlock: {tally}\n"));
-        if let Some(code) = args.error_exitcode
-            && tally.reports > 0
-        {
-            return Err(Exit::Program(ExitStatus::from_raw(i32::from(code) << 8)));
+    match found {
+        Some(found) => Err(checked(args, check_files, status, &found)),
+        None => Err(Exit::Program(status)),
+    }
+}
+
+/// The exit code where there was a report.
+const FOUND: u8 = 3;
+
+/// The end of a run with the validator: says what it found, and writes that to a file.
+fn checked(
+    args: &Args,
+    files: Files<1>,
+    status: ExitStatus,
+    (tally, reports): &(Tally, Vec<Report>),
+) -> Exit {
+    stat::say(&format!("overlock: {tally}\n"));
+    if let Some(path) = &args.check.report {
+        let words = args.launch.program.iter();
+        let document = Document {
+            overlock: env!("CARGO_PKG_VERSION"),
+            command: words
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            sum: tally,
+            reports,
+        };
+        let text = args.check.text(path, &document);
+        if let Err(exit) = files.write([&|out| out.write_all(text.as_bytes())]) {
+            return exit;
         }
     }
-    Err(Exit::Program(status))
+    match args.error_exitcode.unwrap_or(FOUND) {
+        code @ 1.. if tally.reports > 0 => {
+            Exit::Program(ExitStatus::from_raw(i32::from(code) << 8))
+        }
+        _ => Exit::Program(status),
+    }
 }
 
 /// The program, and the command that runs it with the locks and spins that the arguments say.
@@ -322,10 +364,12 @@ fn name(value: impl ValueEnum) -> OsString {
 const CHECK_EXAMPLES: &str = "\
 Examples:
   overlock check -- ./server --port 8080
-  overlock check --error-exitcode 9 -- ./tests       9 if there was a report, for CI
+  overlock check --report locks.sarif -- ./tests     for a service that reviews code
+  overlock check --suppressions known -- ./tests     without the reports that the file names
+  overlock check --error-exitcode 0 -- ./tests       the program's own exit code, in any case
   overlock check --sleep -- ./server                 also locks that are held while a thread sleeps
 
-Exit codes: the program's; where a signal ended it, this program ends by the same. 2 bad use, 126 the program cannot be run, 127 it is not there.";
+Exit codes: 3 if there was a report; else the program's; where a signal ended it, this program ends by the same. 1 a file cannot be written, 2 bad use, 126 the program cannot be run, 127 it is not there.";
 
 const EXAMPLES: &str = "\
 Examples:

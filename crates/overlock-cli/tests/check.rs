@@ -5,8 +5,11 @@ mod common;
 mod preload;
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
-use preload::{compile, run};
+use preload::{compile, library, run};
+use serde_json::Value;
 
 const LINE: &str = "======================================================================";
 
@@ -41,20 +44,142 @@ fn reports_of_several_processes_are_whole() {
     assert!(text.ends_with(" 0 reports, 28 warnings\n"), "{text}");
 }
 
-/// The sum of a scene of the library's own tests.
-fn sum_of(scene: &str, options: &[&str]) -> String {
-    let program = compile(
-        "../../../overlock-preload/tests/c/harmless",
-        &format!("sum-{scene}"),
-        &["-U_GNU_SOURCE"],
-    );
+/// A program of the library's own tests, which runs a scene.
+fn scenes(test: &str) -> PathBuf {
+    let source = "../../../overlock-preload/tests/c/harmless";
+    // Its source defines that itself.
+    compile(source, &format!("check-{test}"), &["-U_GNU_SOURCE"])
+}
+
+/// The sum of a scene.
+fn sum_of(program: &Path, scene: &str, options: &[&str]) -> String {
     let output = run(options).arg(program).arg(scene).output().unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
+    let text = said(&output);
     text.lines().last().unwrap_or_default().to_owned()
+}
+
+/// `overlock check` with these options, of a scene.
+fn check(program: &Path, scene: &str, options: &[&str]) -> Output {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
+    command.arg("check").args(options).arg("--library");
+    command.arg(library()).arg("--").arg(program).arg(scene);
+    command.output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_exit_code_says_whether_there_was_a_report() {
+    let program = scenes("exits");
+    for (scene, options, code) in [
+        ("plain", &[][..], 3),
+        ("plain", &["--error-exitcode", "9"], 9),
+        ("plain", &["--error-exitcode", "0"], 0),
+        ("gate", &[], 0),
+        // A warning is none.
+        ("alone", &[], 0),
+        ("no such scene", &[], 1),
+    ] {
+        let output = check(&program, scene, options);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{scene}: {}",
+            said(&output)
+        );
+    }
+}
+
+#[test]
+fn a_report_is_left_out_by_the_line_that_it_shows() {
+    let program = scenes("suppressed");
+    let text = said(&check(&program, "plain", &[]));
+    let mut lines = text.lines();
+    let shown = lines.find_map(|line| line.strip_prefix("suppress it with: "));
+    assert_eq!(shown, Some("deadlock:take"), "{text}");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check.suppressions");
+    let options = ["--suppressions", file.to_str().unwrap()];
+    for line in [
+        "deadlock:take",
+        "called_from:^takes$",
+        "module:check-suppressed",
+        "order:harmless.c",
+    ] {
+        std::fs::write(&file, format!("# known\n\n{line}\n")).unwrap();
+        let output = check(&program, "plain", &options);
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", said(&output));
+        let sum = "overlock: 4 locks of 4 classes, 0 reports, 1 suppressed\n";
+        assert_eq!(said(&output), sum, "{line}");
+    }
+    for line in ["sleep:take", "called_from:other", "deadlock:^ake"] {
+        std::fs::write(&file, line).unwrap();
+        let output = check(&program, "plain", &options);
+        assert_eq!(output.status.code(), Some(3), "{line}");
+    }
+    std::fs::write(&file, "deadlok:take").unwrap();
+    let refused = check(&program, "plain", &options);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+/// A document of this schema.
+fn valid(document: &str, schema: &str) -> Value {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join(schema);
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let document = serde_json::from_str(document).unwrap();
+    jsonschema::validate(&schema, &document).unwrap();
+    document
+}
+
+/// The output of `overlock check`, and the file of this name that it writes.
+fn kept(program: &Path, name: &str, more: &[&str]) -> (String, String) {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let options = [&["--report", file.to_str().unwrap()], more].concat();
+    let output = check(program, "plain", &options);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    (said(&output), std::fs::read_to_string(file).unwrap())
+}
+
+#[test]
+fn reports_can_be_kept_as_text_and_as_json() {
+    let program = scenes("kept");
+    let (text, file) = kept(&program, "check.txt", &[]);
+    assert_eq!(file, text);
+    let (_, json) = kept(&program, "check.json", &[]);
+    let json = valid(&json, "schema/check.schema.json");
+    let report = &json["reports"][0];
+    assert_eq!(json["sum"]["reports"], 1);
+    assert_eq!(report["kind"], "order");
+    assert_eq!(report["places"][0]["function"], "take");
+    assert_eq!(report["backtrace"][1]["function"], "takes");
+    let file = report["places"][0]["file"].as_str().unwrap();
+    assert!(file.ends_with("harmless.c"), "{file}");
+}
+
+#[test]
+fn and_as_sarif() {
+    let program = scenes("sarif");
+    for (name, more) in [
+        ("check.sarif", &[][..]),
+        ("check.log", &["--format", "sarif"]),
+    ] {
+        let (_, sarif) = kept(&program, name, more);
+        let sarif = valid(&sarif, "tests/sarif.schema.json");
+        let run = &sarif["runs"][0];
+        let result = &run["results"][0];
+        assert_eq!(result["ruleId"], run["tool"]["driver"]["rules"][0]["id"]);
+        let place = &result["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+        assert!(uri.ends_with("/harmless.c"), "{uri}");
+        assert!(place["region"]["startLine"].as_u64().unwrap() > 0);
+    }
 }
 
 #[test]
 fn cycles_of_one_thread_alone_are_in_the_sum_unless_they_are_reported() {
+    let program = scenes("sums");
+    let sum_of = |scene: &str, options: &[&str]| sum_of(&program, scene, options);
     let scene = "alone_among_others";
     let sum = "overlock: 4 locks of 4 classes";
     assert_eq!(

@@ -134,7 +134,7 @@ fn check_asks_for_the_validator() {
 #[test]
 fn reports_have_names_and_lines_of_the_program() {
     let program = compile("shop.cpp", "shop", &[]);
-    let output = output(run(&["--lockdep"]).arg(program));
+    let output = output(run(&["--lockdep", "--lockdep-all"]).arg(program));
     let text = String::from_utf8(output.stderr).unwrap();
     for part in [
         "possible circular locking dependency",
@@ -155,7 +155,8 @@ fn reports_have_names_and_lines_of_the_program() {
 fn locks_that_one_function_makes_are_told_apart() {
     let program = compile("makes", "makes", &[]);
     let reports = |arguments: &[&str]| {
-        let output = output(run(&["--lockdep"]).arg(&program).args(arguments));
+        let mut command = run(&["--lockdep", "--lockdep-all"]);
+        let output = output(command.arg(&program).args(arguments));
         String::from_utf8(output.stderr).unwrap()
     };
     assert_eq!(reports(&[]), "overlock: 3 locks of 3 classes, 0 reports\n");
@@ -172,7 +173,7 @@ fn a_check_ends_with_a_sum_and_the_code_that_was_asked_for() {
     let program = compile("makes", "makes-summed", &[]);
     let check = |words: &[&std::ffi::OsStr]| {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
-        command.args(["check", "--error-exitcode", "9", "--library"]);
+        command.args(["check", "--all", "--error-exitcode", "9", "--library"]);
         let output = output(command.arg(library()).arg("--").args(words));
         let text = String::from_utf8(output.stderr).unwrap();
         (output.status.code(), text)

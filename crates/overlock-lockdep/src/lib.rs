@@ -111,7 +111,8 @@ pub fn hide_own_frames() {
 ///
 /// Each address of code or of a lock in them is marked, for a reader with debug information. The
 /// mark is `\x1f`, the path of its object, `\x1f`, the offset from the object's load address in
-/// hexadecimal, `\x1f`, the unmarked text, and `\x1e`.
+/// hexadecimal, `\x1f`, the unmarked text, and `\x1e`. Behind each report comes a line of `\x1d`
+/// and the same as JSON, as for [`set_json`].
 ///
 /// Call it before there is a second thread.
 pub fn set_reader(path: &std::ffi::CStr) {

@@ -111,6 +111,11 @@ impl Out {
         }
     }
 
+    /// Whether it is the FIFO.
+    pub(super) fn has_reader(&self) -> bool {
+        self.is_readers
+    }
+
     /// Marks addresses, if the reader understands that, until the result is dropped.
     pub(super) fn marks(&self) -> symbol::Marks {
         symbol::Marks::set(self.is_readers)

@@ -8,7 +8,7 @@
 mod json;
 mod text;
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -198,6 +198,9 @@ pub(super) fn is_reported_chain(waits: ClassId, interrupts: ClassId) -> bool {
     super::notice::is_reported(CHAIN, a, b)
 }
 
+/// Begins the line of JSON behind a report for the reader of the FIFO.
+const FOR_PROGRAMS: char = '\x1d';
+
 static REPORTS: AtomicU32 = AtomicU32::new(0);
 static WARNINGS: AtomicU32 = AtomicU32::new(0);
 
@@ -238,9 +241,13 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
     if let Some(mut out) = Out::text() {
         let _marks = out.marks();
         let _ = text::write(&mut out, me, finding, title, &trace);
+        if out.has_reader() {
+            let _ = out.write_char(FOR_PROGRAMS);
+            let _ = json::write(&mut out, me, finding, (name, title), &trace);
+        }
     }
     if let Some(mut out) = Out::new(&JSON) {
-        let _ = json::write(&mut out, me, finding, name);
+        let _ = json::write(&mut out, me, finding, (name, title), &trace);
     }
     // After the report is readable: another thread may poll the number.
     count.fetch_add(1, Relaxed);

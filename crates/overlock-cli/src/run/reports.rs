@@ -4,14 +4,19 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::mem;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
+
+use serde::Serialize;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 use super::launch;
+use crate::check::suppress::Suppressions;
+use crate::check::{Report, named};
 use crate::exit::Exit;
 use crate::stat::{self, Symbols};
 
@@ -19,7 +24,7 @@ use crate::stat::{self, Symbols};
 #[derive(Debug)]
 pub struct Reports {
     fifo: File,
-    reader: JoinHandle<()>,
+    reader: JoinHandle<Vec<Report>>,
     dir: TempDir,
 }
 
@@ -34,7 +39,7 @@ const END: &[u8] = b"\0\n";
 
 impl Reports {
     /// Begins to read.
-    pub fn start() -> Result<Self, Exit> {
+    pub fn start(suppressions: Suppressions) -> Result<Self, Exit> {
         let started = || -> io::Result<Self> {
             let dir = tempfile::Builder::new()
                 .prefix("overlock-lockdep.")
@@ -48,7 +53,7 @@ impl Reports {
             let reader = without_signals(|| {
                 let (to, from) = mpsc::channel();
                 thread::spawn(move || drain(source, &to));
-                thread::spawn(move || show(Drained::new(from)))
+                thread::spawn(move || show(Drained::new(from), &suppressions))
             })?;
             Ok(Self { fifo, reader, dir })
         };
@@ -66,18 +71,26 @@ impl Reports {
     }
 
     /// Returns when all that was written by now has been shown.
-    pub fn finish(mut self) -> Tally {
+    pub fn finish(mut self) -> (Tally, Vec<Report>) {
         let ended = self.fifo.write_all(END).is_ok();
-        if ended {
-            // It has no reason to panic.
-            let _ = self.reader.join();
+        // It has no reason to panic.
+        let reports = ended.then(|| self.reader.join().unwrap_or_default());
+        let reports = reports.unwrap_or_default();
+        let mut tally = Tally::read(&fs::read(self.dir.path().join(TALLY)).unwrap_or_default());
+        for report in reports.iter().filter(|report| report.suppressed.is_some()) {
+            let count = match report.warning {
+                true => &mut tally.warnings,
+                false => &mut tally.reports,
+            };
+            *count = count.saturating_sub(1);
+            tally.suppressed += 1;
         }
-        Tally::read(&fs::read(self.dir.path().join(TALLY)).unwrap_or_default())
+        (tally, reports)
     }
 }
 
 /// Counts of the validators in the program and its children.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize)]
 pub struct Tally {
     locks: u32,
     classes: u32,
@@ -88,6 +101,8 @@ pub struct Tally {
     gated: u32,
     /// Cycles of one thread, or of threads that do not exist at one time.
     alone: u32,
+    /// Reports and warnings that were left out.
+    suppressed: u32,
 }
 
 impl Tally {
@@ -104,6 +119,7 @@ impl Tally {
             warnings: number(3),
             gated: number(4),
             alone: number(5),
+            suppressed: 0,
         }
     }
 }
@@ -122,6 +138,9 @@ impl fmt::Display for Tally {
         if self.warnings > 0 {
             let warnings = counted(self.warnings, "warning", "warnings");
             write!(f, ", {warnings}")?;
+        }
+        if self.suppressed > 0 {
+            write!(f, ", {} suppressed", self.suppressed)?;
         }
         if self.gated > 0 {
             let cycles = counted(self.gated, "cycle", "cycles");
@@ -196,18 +215,38 @@ impl Read for Drained {
     }
 }
 
+/// Begins the line of JSON behind a report.
+const FOR_PROGRAMS: char = '\x1d';
+
 /// Prints what has come by now at once: a report is not mixed with the program's own output.
-fn show(source: impl Read) {
+/// Returns the reports.
+fn show(source: impl Read, suppressions: &Suppressions) -> Vec<Report> {
     let mut source = BufReader::with_capacity(MOST_AT_ONCE, source);
     let mut symbols = Symbols::new();
-    let (mut line, mut shown) = (Vec::new(), String::new());
+    let (mut line, mut shown, mut text) = (Vec::new(), String::new(), String::new());
+    let mut reports = Vec::new();
     while source
         .read_until(b'\n', &mut line)
         .is_ok_and(|length| length > 0)
     {
         let last = line.strip_suffix(END);
-        let text = String::from_utf8_lossy(last.unwrap_or(&line));
-        shown += &named(&text, |path, at| symbols.at(path, at));
+        let raw = String::from_utf8_lossy(last.unwrap_or(&line));
+        match raw.strip_prefix(FOR_PROGRAMS) {
+            Some(json) => {
+                let text = mem::take(&mut text);
+                shown += &text;
+                if let Some(mut report) = Report::new(json, text, &mut symbols) {
+                    report.suppressed = suppressions.matching(&report);
+                    if report.suppressed.is_some() {
+                        shown.truncate(shown.len() - report.text.len());
+                    } else {
+                        shown += &format!("suppress it with: {}\n", report.suppress_with);
+                    }
+                    reports.push(report);
+                }
+            }
+            None => text += &named(&raw, |path, at| symbols.at(path, at)),
+        }
         if last.is_some() {
             break;
         }
@@ -217,27 +256,8 @@ fn show(source: impl Read) {
             shown.clear();
         }
     }
-    stat::say(&shown);
-}
-
-/// A line with what `name` knows of the addresses that are marked in it:
-/// [`set_reader`](overlock::lockdep::set_reader) says how.
-fn named(line: &str, mut name: impl FnMut(&Path, u64) -> Option<String>) -> String {
-    let mut parts = line.split('\x1f');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    while let Some(path) = parts.next() {
-        let distance = parts
-            .next()
-            .and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        let (otherwise, rest) = match parts.next() {
-            Some(part) => part.split_once('\x1e').unwrap_or((part, "")),
-            None => ("", ""),
-        };
-        let known = distance.and_then(|distance| name(Path::new(path), distance));
-        text += known.as_deref().unwrap_or(otherwise);
-        text += rest;
-    }
-    text
+    stat::say(&(shown + &text));
+    reports
 }
 
 #[cfg(test)]
@@ -247,10 +267,13 @@ mod tests {
     /// Fails where the end is not found behind what a killed program has left.
     #[test]
     fn the_end_is_found_behind_an_unfinished_line() {
-        show(&b"a line\nhalf of a l\0\nnot read"[..]);
-        let reports = Reports::start().unwrap();
+        show(
+            &b"a line\nhalf of a l\0\nnot read"[..],
+            &Suppressions::default(),
+        );
+        let reports = Reports::start(Suppressions::default()).unwrap();
         fs::write(reports.fifo(), "half").unwrap();
-        assert_eq!(reports.finish(), Tally::default());
+        assert_eq!(reports.finish().0, Tally::default());
     }
 
     /// Fails where a program waits while names are looked up: the FIFO holds less than this.
@@ -263,18 +286,5 @@ mod tests {
         let mut taken = Vec::new();
         Drained::new(from).read_to_end(&mut taken).unwrap();
         assert_eq!(taken, long);
-    }
-
-    #[test]
-    fn marked_addresses_get_names_where_there_are_any() {
-        let name = |path: &Path, distance: u64| {
-            (path == Path::new("/a") && distance == 0x2f).then(|| "f() a.c:3".to_owned())
-        };
-        let marked = "at \x1f/a\x1f2f\x1fa(_Z1fv+0x2f)\x1e, then \x1f/b\x1f0\x1fb+0x0\x1e;\n";
-        assert_eq!(named(marked, name), "at f() a.c:3, then b+0x0;\n");
-        assert_eq!(named("plain\n", name), "plain\n");
-        for cut in ["\x1f/a", "\x1f/a\x1f2f", "x\x1f/a\x1f2f\x1fa"] {
-            assert!(!named(cut, name).contains('\x1f'));
-        }
     }
 }

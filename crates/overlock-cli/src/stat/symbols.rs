@@ -244,6 +244,14 @@ impl Symbols {
         }
     }
 
+    /// The same as a place, if it is one of code.
+    pub fn place_at(&mut self, path: &Path, distance: u64) -> Option<Place> {
+        match self.binaries.get(path).at(distance)? {
+            Loaded::Code(frames) => Some(Place::of(distance, &frames)),
+            Loaded::Variable(..) => None,
+        }
+    }
+
     /// The address of which this is the lower half, if it is one of code.
     pub fn whole(&self, half: u32) -> Option<u64> {
         self.modules.iter().rev().find_map(|(module, _)| {

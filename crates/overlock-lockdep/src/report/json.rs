@@ -6,11 +6,20 @@ use super::super::class::ClassId;
 use super::super::graph::Path;
 use super::super::out::{Escaped, Out};
 use super::super::thread::{Held, Thread};
+use super::super::trace::Trace;
 use super::super::wait::Blocked;
 use super::{Finding, Note};
 
-pub(super) fn write(out: &mut Out, me: &Thread, finding: &Finding<'_>, name: &str) -> fmt::Result {
-    write!(out, "{{\"lockdep\":\"{name}\",\"thread\":{}", me.id())?;
+pub(super) fn write(
+    out: &mut Out,
+    me: &Thread,
+    finding: &Finding<'_>,
+    (name, title): (&str, &str),
+    trace: &Trace,
+) -> fmt::Result {
+    let is_warning = finding.is_warning();
+    write!(out, "{{\"lockdep\":\"{name}\",\"title\":\"{title}\"")?;
+    write!(out, ",\"warning\":{is_warning},\"thread\":{}", me.id())?;
     match finding {
         Finding::Order {
             held,
@@ -83,7 +92,17 @@ pub(super) fn write(out: &mut Out, me: &Thread, finding: &Finding<'_>, name: &st
         }
     }
     held_by(out, me)?;
+    callers(out, "backtrace", trace)?;
     out.write_str("}\n")
+}
+
+fn callers(out: &mut Out, name: &str, trace: &Trace) -> fmt::Result {
+    write!(out, ",\"{name}\":[")?;
+    for (index, caller) in trace.callers().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        write!(out, "{comma}\"{}\"", Escaped(caller))?;
+    }
+    out.write_char(']')
 }
 
 fn pair(out: &mut Out, held: &Held, wanted: &Held) -> fmt::Result {
@@ -142,9 +161,11 @@ fn chain(out: &mut Out, path: &Path) -> fmt::Result {
         let [held, taken] = edge.locks;
         write!(
             out,
-            ",\"thread\":{},\"held\":\"{held:#x}\",\"taken\":\"{taken:#x}\"}}",
+            ",\"thread\":{},\"held\":\"{held:#x}\",\"taken\":\"{taken:#x}\"",
             edge.thread
         )?;
+        callers(out, "callers", &edge.trace)?;
+        out.write_char('}')?;
     }
     out.write_char(']')
 }
