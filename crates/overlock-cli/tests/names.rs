@@ -111,12 +111,14 @@ fn code_made_at_run_time_is_passed_through_and_named() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("r.json");
     let report = format!("--report={}", json.display());
-    for (name, function, shown) in [
-        ("made_by_jit", "made_by_jit", "made_by_jit"),
-        ("py::handle:/srv/app/main.py", "handle", "handle main.py"),
-        ("JS:*fill /srv/a.js:12:3", "fill", "fill a.js:12"),
+    for (arguments, function, shown) in [
+        (&["made_by_jit"][..], "made_by_jit", "made_by_jit"),
+        (&["py::handle:/srv/app/main.py"], "handle", "handle main.py"),
+        (&["JS:*fill /srv/a.js:12:3"], "fill", "fill a.js:12"),
+        (&["trampoline", "bare"], "trampoline", "trampoline"),
     ] {
-        let output = run(&["--stat", &report]).arg(&program).arg(name).output();
+        let mut command = run(&["--stat", &report]);
+        let output = command.arg(&program).args(arguments).output();
         let output = output.unwrap();
         let map = String::from_utf8_lossy(&output.stdout).into_owned();
         fs::remove_file(map.trim()).unwrap();

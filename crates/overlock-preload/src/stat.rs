@@ -36,6 +36,7 @@ mod steps;
 mod table;
 mod theirs;
 mod threads;
+mod unmarked;
 mod unwind;
 pub(crate) mod usage;
 

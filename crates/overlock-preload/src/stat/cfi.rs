@@ -188,11 +188,24 @@ pub unsafe fn row(header: *const u8, address: usize) -> Found {
         return Found::Nothing;
     }
     // SAFETY: the caller's promise. Its length is in it.
-    let Some(entry) = (unsafe { search(header, address) }) else {
+    let Some((_, entry)) = (unsafe { search(header, address) }) else {
         return Found::Nothing;
     };
     // SAFETY: a pointer to an entry that the header has.
     unsafe { function(entry, address) }.unwrap_or(Found::Unknown)
+}
+
+/// The beginning of the last function that begins at the address or below.
+///
+/// # Safety
+///
+/// As for [`row`].
+pub unsafe fn start(header: *const u8, address: usize) -> Option<usize> {
+    if header.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { search(header, address) }.map(|(start, _)| start)
 }
 
 /// The same of an entry.
@@ -230,12 +243,13 @@ unsafe fn function(entry: *const u8, address: usize) -> Option<Found> {
     (common.ra < REGISTERS).then_some(Found::Rules(row, common.ra))
 }
 
-/// The entry of the last function that begins at the address or below, by the header's table.
+/// The beginning and the entry of the last function that begins at the address or below, by the
+/// header's table.
 ///
 /// # Safety
 ///
 /// As for [`row`].
-unsafe fn search(header: *const u8, address: usize) -> Option<*const u8> {
+unsafe fn search(header: *const u8, address: usize) -> Option<(usize, *const u8)> {
     // SAFETY: the caller's promise: a header is at least as long.
     let mut bytes = unsafe { Bytes::new(header, 12) };
     let [version, frames, count, table] = bytes.take()?;
@@ -263,7 +277,7 @@ unsafe fn search(header: *const u8, address: usize) -> Option<*const u8> {
             false => high = middle,
         }
     }
-    Some(item(low.checked_sub(1)?)?.1)
+    item(low.checked_sub(1)?)
 }
 
 /// The content behind the length of a record.

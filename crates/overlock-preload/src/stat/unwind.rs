@@ -4,8 +4,8 @@
 //! code that was made at run time. This one does neither: it takes no lock and no memory, and can
 //! run in a signal handler and below an allocator. It knows what compilers write: a frame address
 //! that is a register and an offset, and registers that are saved at an offset of it. Code without
-//! unwind information, as JIT compilers make it, is passed through by its frame pointer, if it has
-//! one. The walk stops at what is else, frames of signal handlers among it.
+//! unwind information, as JIT compilers make it, is [passed through](super::unmarked) where that is
+//! possible. The walk stops at what is else, frames of signal handlers among it.
 //!
 //! glibc finds the unwind information of an address by `_dl_find_object`, without a lock, from 2.35
 //! on. Before that there are no callers.
@@ -13,10 +13,11 @@
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use super::cfi::{self, FP, Found, REGISTERS, Rule, SP};
 use super::steps::{self, Step};
+use super::unmarked;
 use crate::real;
 use crate::site::Site;
 
@@ -35,12 +36,37 @@ struct Object {
     reserved: [u64; 11],
 }
 
+/// The program, or a library.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    pub start: usize,
+    pub end: usize,
+    /// The header of its unwind information.
+    pub frames: *const u8,
+}
+
+impl Default for Range {
+    fn default() -> Self {
+        Self {
+            start: 0,
+            end: 0,
+            frames: ptr::null(),
+        }
+    }
+}
+
 /// `_dl_find_object`; null before the library is loaded, and where there is none.
 static FIND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Looks it up when the library is loaded.
+/// An address above all frames of the first thread's stack: bytes that the kernel has put there.
+static FIRST_END: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks them up when the library is loaded.
 pub fn start() {
     FIND.store(real::find(c"_dl_find_object"), Relaxed);
+    // SAFETY: it has no preconditions.
+    let bytes = unsafe { libc::getauxval(libc::AT_RANDOM) };
+    FIRST_END.store(bytes as usize & !7, Relaxed);
 }
 
 /// Whether callers, and variables, can be found.
@@ -48,7 +74,7 @@ pub fn is_able() -> bool {
     !FIND.load(Relaxed).is_null()
 }
 
-fn find(address: usize) -> Option<Object> {
+pub fn find(address: usize) -> Option<Range> {
     let find = FIND.load(Relaxed);
     if find.is_null() {
         return None;
@@ -58,8 +84,16 @@ fn find(address: usize) -> Option<Object> {
     let mut found = MaybeUninit::uninit();
     // SAFETY: valid for the write. It looks at no memory at the address.
     let status = unsafe { find(address, found.as_mut_ptr()) };
+    if status != 0 {
+        return None;
+    }
     // SAFETY: written where the status is 0.
-    (status == 0).then(|| unsafe { found.assume_init() })
+    let found: Object = unsafe { found.assume_init() };
+    Some(Range {
+        start: found.start,
+        end: found.end,
+        frames: found.frames,
+    })
 }
 
 /// Whether the address is within the program or a library, and so of a variable.
@@ -81,11 +115,15 @@ pub fn callers(site: Site, each: &mut dyn FnMut(Site) -> bool) {
     }
     let mut registers = [0; REGISTERS];
     let mut address = here(&mut registers);
-    let end = end_of_stack(registers[SP]);
+    let (end, is_known) = end_of_stack(registers[SP]);
     let library = find(address).map(|own| own.start..own.end);
+    let mut last = Last {
+        object: Range::default(),
+        is_bounded: is_known,
+    };
     let mut is_outside = false;
     let mut own = 0;
-    while let Some(caller) = step(address, &mut registers, end) {
+    while let Some(caller) = step(address, &mut registers, end, &mut last) {
         address = caller;
         if is_outside {
             if !each(caller) {
@@ -107,25 +145,47 @@ pub fn callers(site: Site, each: &mut dyn FnMut(Site) -> bool) {
     }
 }
 
-/// An address that the stack ends below. The C library keeps a thread's own data at the end of its
-/// stack, but for the first thread; elsewhere the next frames are near.
-fn end_of_stack(sp: usize) -> usize {
+/// An address that the stack ends below, and whether it is one of its own. The C library keeps a
+/// thread's data at the end of its stack, but for the first thread. Of other stacks, as signal
+/// handlers have them, the end is not known; the next frames are near.
+fn end_of_stack(sp: usize) -> (usize, bool) {
     const LARGEST: usize = 1 << 28;
     const NEAR: usize = 1 << 16;
-    let own = thread_pointer();
-    match own.checked_sub(sp) {
-        Some(size) if size < LARGEST => own,
-        _ => sp.saturating_add(NEAR),
+    let ends = [thread_pointer(), FIRST_END.load(Relaxed)];
+    let above = ends.into_iter().filter(|end| {
+        let size = end.checked_sub(sp);
+        size.is_some_and(|size| size < LARGEST)
+    });
+    match above.min() {
+        Some(end) => (end, true),
+        None => (sp.saturating_add(NEAR), false),
     }
 }
 
+/// The state of a walk besides the registers.
+struct Last {
+    /// The object of the last frame that was in one. It stays loaded.
+    object: Range,
+    /// Whether all memory up to the end is the stack's.
+    is_bounded: bool,
+}
+
+/// The longest frame of code without unwind information.
+const FAR: usize = 1 << 16;
+
 /// Goes from the frame of a call that returns to `address`, or from this function, to its caller.
 /// Returns the caller's address, and changes the registers to its own.
-fn step(address: usize, registers: &mut Registers, end: usize) -> Option<usize> {
+fn step(address: usize, registers: &mut Registers, end: usize, last: &mut Last) -> Option<usize> {
     // A return address may be the first of the next function.
     let call = address.checked_sub(1)?;
     let object = find(call);
-    let frames = object.as_ref().map_or(ptr::null(), |object| object.frames);
+    let frames = match object {
+        Some(object) => {
+            last.object = object;
+            object.frames
+        }
+        None => ptr::null(),
+    };
     let sp = registers[SP];
     let load = |at: usize| {
         // Frames are above the stack pointer: the present one's own is not read.
@@ -133,13 +193,19 @@ fn step(address: usize, registers: &mut Registers, end: usize) -> Option<usize> 
         // SAFETY: a word of this thread's stack, by the compiler's word, and within its bounds.
         is_word.then(|| unsafe { ptr::with_exposed_provenance::<usize>(at).read() })
     };
+    // A frame pointer that is none is not followed far: a stack of the program's own may end
+    // before.
+    let near = |at: usize| (at.wrapping_sub(sp) < FAR).then(|| load(at)).flatten();
     if let Some(known) = steps::known(call, frames.addr()) {
         return step_as(known, registers, end, load);
     }
     // SAFETY: the object is loaded, and stays so: a function of it is being called.
     let (row, ra) = match unsafe { cfi::row(frames, call) } {
         Found::Rules(row, ra) => (row, ra),
-        Found::Nothing => return step_by_pointer(object.is_some(), registers, end),
+        Found::Nothing if last.is_bounded => {
+            return unmarked::step(call, registers, &last.object, near);
+        }
+        Found::Nothing => return None,
         Found::Unknown => return None,
     };
     if let Some(step) = Step::of(&row, ra) {
@@ -193,35 +259,8 @@ fn step_as(
     (caller != 0).then_some(caller)
 }
 
-/// The same for code without unwind information, of an object or not. The frame pointer may be
-/// any value if the code keeps none: what it leads to has to look like a frame.
-fn step_by_pointer(is_object: bool, registers: &mut Registers, end: usize) -> Option<usize> {
-    let (sp, frame) = (registers[SP], registers[FP]);
-    let is_frame = frame.is_multiple_of(8) && frame >= sp && frame < end.saturating_sub(8);
-    if !is_frame {
-        return None;
-    }
-    let words = ptr::with_exposed_provenance::<[usize; 2]>(frame);
-    // SAFETY: two words of this thread's stack, within its bounds.
-    let [before, caller] = unsafe { words.read() };
-    let caller = caller & ADDRESS;
-    // Code of no object may be called by such code. An object's code is called by another's.
-    let is_known = caller > LOWEST && (!is_object || find(caller - 1).is_some());
-    if !is_known {
-        return None;
-    }
-    // The others are lost, as this code has saved them anywhere.
-    *registers = [0; REGISTERS];
-    registers[FP] = before;
-    registers[SP] = frame + 16;
-    Some(caller)
-}
-
-/// No code is below it.
-const LOWEST: usize = 1 << 16;
-
 /// The bits of an address: on AArch64 the upper ones of a return address may be a signature.
-const ADDRESS: usize = if cfg!(target_arch = "aarch64") {
+pub const ADDRESS: usize = if cfg!(target_arch = "aarch64") {
     (1 << 48) - 1
 } else {
     usize::MAX
@@ -294,8 +333,12 @@ mod tests {
     fn inner(frames: &mut [u64; 8]) -> usize {
         let mut registers = [0; REGISTERS];
         let address = here(&mut registers);
-        let end = end_of_stack(registers[SP]);
-        let site = step(address, &mut registers, end).unwrap();
+        let (end, is_bounded) = end_of_stack(registers[SP]);
+        let mut last = Last {
+            object: Range::default(),
+            is_bounded,
+        };
+        let site = step(address, &mut registers, end, &mut last).unwrap();
         let mut count = 0;
         callers(site, &mut |caller| {
             frames[count] = caller as u64;
