@@ -62,6 +62,15 @@ impl<P: Platform> Links<P> {
         self.insert_before(id, None);
     }
 
+    /// Puts `id` behind those of its rank, and in front of those of lower ones, by `rank_of`.
+    pub fn push_ranked(&self, id: NodeId, rank: u32, rank_of: impl Fn(NodeId) -> u32) {
+        let lower = match rank {
+            0 => None,
+            _ => self.ids().find(|&other| rank_of(other) < rank),
+        };
+        self.insert_before(id, lower);
+    }
+
     /// The next node of the ring.
     fn right(id: NodeId) -> Option<NodeId> {
         NodeId::from_name(id.node::<P>().next.load(Relaxed))

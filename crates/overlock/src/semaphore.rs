@@ -9,10 +9,10 @@ use overlock_core::sleep::semaphore as raw;
 use crate::cancel::{CancelToken, Cancelled};
 use crate::{Linux, deadline};
 
-/// A counting semaphore: limits the number of threads at a time, first come, first served. 12
-/// bytes.
+/// A counting semaphore: limits the number of threads at a time, first come, first served, and
+/// threads with real-time priorities before others. 12 bytes.
 ///
-/// Nobody bypasses a waiter, not even one that wants more permits than are free. Acquiring has
+/// Nobody else bypasses a waiter, not even one that wants more permits than are free. Acquiring has
 /// acquire ordering, releasing has release ordering: a thread that acquires a permit sees
 /// everything that was done before its release.
 ///

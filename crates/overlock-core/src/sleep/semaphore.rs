@@ -1,4 +1,5 @@
-//! A counting semaphore: permits, first come, first served.
+//! A counting semaphore: permits, first come, first served; threads with a higher
+//! [rank](Platform::rank) before others.
 //!
 //! The kernel's `up` hands its permit to the first sleeper and leaves the count alone, so that no
 //! newcomer can take it on the way. There a spinlock protects count and list. Here one word holds
@@ -21,6 +22,7 @@
 //! | `waiters: 2 × u16` | the holder of the wait lock |
 //! | `initial` | nobody after `new`: the word counts from here, as a `const` atomic is 0 |
 //! | `Node::info` | the waiter, before it joins: permits wanted; the wait lock's holder: 0, granted |
+//! | `Node::lock` | the waiter, before it joins: its rank |
 //!
 //! # States
 //!
@@ -53,7 +55,8 @@
 //! - I2: with queued, and the wait lock free: the list is not empty, and its first wants more
 //!   permits than there are.
 //! - I3: without the wait lock, permits are taken only where queued is clear. So nobody bypasses a
-//!   waiter, and permits under the wait lock are only for the first of the list.
+//!   waiter of the same or a higher rank, and permits under the wait lock are only for the first of
+//!   the list.
 //! - I4: a waiter leaves the list under the wait lock: by itself, or granted. A granted waiter
 //!   stays until it is signalled: its node is the batch's.
 //! - I5: an operation touches the semaphore for the last time before any thread can acquire by it:
@@ -277,12 +280,17 @@ impl<P: FutexPlatform> Semaphore<P> {
             return limit.wait_without_node(|| self.try_acquire_many(n));
         };
         waiter.prepare();
+        let rank_of = |id: NodeId| &id.node::<P>().lock;
+        let rank = P::rank();
         waiter.node().info.store(n, Relaxed);
+        rank_of(waiter.id()).store(rank as usize, Relaxed);
         if self.take_or_lock_list(n) {
             return true;
         }
         stat::count::<P>(Event::LockSlowpath);
-        self.waiters.push_back(waiter.id());
+        self.waiters.push_ranked(waiter.id(), rank, |other| {
+            rank_of(other).load(Relaxed) as u32
+        });
         self.serve();
         waiter.sleep(limit).is_some() || self.give_up(&waiter)
     }

@@ -125,13 +125,9 @@ impl<P: Platform> Waiters<'_, P> {
     pub fn push_ranked(&self, id: NodeId, rank: u32) {
         let rank_of = |id: NodeId| &id.node::<P>().info;
         rank_of(id).store(rank, Relaxed);
-        let lower = match rank {
-            0 => None,
-            _ => self
-                .ids()
-                .find(|&other| rank_of(other).load(Relaxed) < rank),
-        };
-        self.insert_before(id, lower);
+        self.0
+            .links
+            .push_ranked(id, rank, |other| rank_of(other).load(Relaxed));
     }
 }
 

@@ -201,6 +201,8 @@ pub const UNIT_TESTED: &[UnitTested] = unit_tested! {
     all_waiters_are_woken_at_once_where_one_has_a_rank: "no scenario of it has ranks";
     "core/src/sleep/wait_list.rs", "rank_of(other).load" => "core/src/sleep/condvar/tests.rs",
     a_notification_is_for_the_highest_rank: "the same";
+    "core/src/sleep/semaphore.rs", "rank_of(other).load" => "core/src/sleep/semaphore/tests.rs",
+    the_highest_rank_is_served_first: "the same";
     "core/src/sleep/once.rs", "state" => "core/src/sleep/once/tests.rs",
     callers_sleep_while_a_run_is_in_progress: "a snapshot";
     "core/src/sleep/overlock.rs", "P::kick(&self.word" => "core/src/sleep/overlock/tests.rs",

@@ -10,7 +10,7 @@ use super::*;
 use crate::links::BACKOFF_SLEEP_NS;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::watch::{self, Access, Watch, after, before, freed, touches, watch};
-use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, left};
+use crate::toy::{Point, SLOTS, Toy, as_thread, at, halts, left, set_rank};
 
 type Sem = &'static Semaphore<Toy>;
 
@@ -64,6 +64,38 @@ fn permits_are_taken_and_given_back() {
         waiter.end();
     }
     assert_eq!(Semaphore::<Toy>::new(3).available(), 3);
+}
+
+/// Fails where waiters are served in order of arrival whatever their rank, where those of equal
+/// rank change places, and where a waiter of rank does not get permits that are there.
+#[test]
+fn the_highest_rank_is_served_first() {
+    let semaphore = leak(0);
+    let ranked = |number, rank, n| {
+        let part = actor(number, move || {
+            set_rank(rank);
+            semaphore.acquire_many(n);
+        });
+        part.sleep();
+        part
+    };
+    let [zero, ten, thirty, later] = [(1, 0, 1), (2, 10, 1), (3, 30, 1), (4, 10, 1)]
+        .map(|(number, rank, n)| ranked(number, rank, n));
+    for part in [thirty, ten, later, zero] {
+        semaphore.release();
+        assert_eq!(semaphore.available(), 0);
+        part.end();
+    }
+    let many = ranked(5, 0, 3);
+    semaphore.release_many(2);
+    let one = actor(6, move || {
+        set_rank(20);
+        semaphore.acquire();
+    });
+    one.end();
+    assert_eq!(semaphore.available(), 1);
+    semaphore.release_many(2);
+    many.end();
 }
 
 /// Fails where `serve` takes another waiter than the first, or a newcomer does not join at the end.
