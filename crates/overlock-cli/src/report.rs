@@ -96,7 +96,7 @@ fn read(path: &Path) -> Result<Vec<Process>, Exit> {
         if let Some(text) = stat::without_table(path) {
             stat::say(&text);
         }
-        return stat::processes(path, 0).map_err(refused);
+        return stat::processes(path, 0, None).map_err(refused);
     }
     let pid = path.to_str().and_then(|name| name.parse().ok());
     let table = match pid {

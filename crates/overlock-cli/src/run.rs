@@ -76,8 +76,9 @@ pub struct Args {
     ///
     /// The order of a pair alternates. Time, CPU time and context switches are medians with their
     /// spread, and what is noise is called so. Waits are those of one more run of each sort. The
-    /// program reads nothing, and its standard output goes nowhere. --report writes all runs as
-    /// JSON.
+    /// program reads nothing, and its standard output goes nowhere. Waits for a mutex at the end of
+    /// a wait for a condition are left out, since nobody sees the C library's. --report writes all
+    /// runs as JSON.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["stat", "svg", "wrappers", "lockdep", "spin_only"])]
     compare: Option<u32>,
 
@@ -311,6 +312,7 @@ pub fn prepared(args: &Args) -> Result<(PathBuf, Command), Exit> {
         .env_remove("OVERLOCK_SPIN_ONLY")
         .env_remove("OVERLOCK_SUMMARY")
         .env_remove("OVERLOCK_STAT")
+        .env_remove("OVERLOCK_STAT_AGAIN")
         .env_remove("OVERLOCK_PROFILE")
         .env_remove("OVERLOCK_LOCKDEP")
         .env_remove("OVERLOCK_LOCKDEP_SLEEP")
@@ -348,6 +350,7 @@ fn one_of_many(args: &Args, program: &Path, locks: Locks, preload: &OsStr) -> Co
     };
     command
         .env("LD_PRELOAD", preload)
+        .env("OVERLOCK_STAT_AGAIN", "0")
         .env("OVERLOCK_MUTEX", name(mutex))
         .env("OVERLOCK_RWLOCK", name(rwlock));
     if let Some(spin) = &args.spin {

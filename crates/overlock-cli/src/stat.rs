@@ -21,7 +21,7 @@ pub use document::Document;
 pub use layout::{Column, WIDTH, fitting};
 pub use living::{Living, living, open};
 pub use mapping::Mapping;
-pub use process::{Process, meet, processes, program, without_table};
+pub use process::{Process, meet, now_ns, processes, program, without_table};
 pub use rows::{Event, Row, addresses};
 pub use sums::Sum;
 pub use symbols::{Module, Symbols, plain};
@@ -167,7 +167,7 @@ pub mod tests {
             }],
             kept: Vec::new(),
             threads: 2,
-            thread_ns: Some(20_000),
+            thread_ns: Some(9_000_020_000),
             is_go: false,
             took_locks: true,
             lost_objects: 0,
@@ -188,6 +188,21 @@ pub mod tests {
         let some = draw(vec![process()]);
         assert!(!some.contains("No thread waited"));
         assert!(some.contains("10 us: 10 waits, 1.0 us each"), "{some}");
+    }
+
+    /// Fails where threads that wait for work make waits for locks seem to be few.
+    #[test]
+    fn the_share_is_one_of_the_time_without_waits_for_events() {
+        let text = |process: Process| describe(&[process], None, false);
+        assert!(!text(process()).contains("not your problem"));
+        let mut busy = process();
+        busy.events.clear();
+        assert!(text(busy).contains("not your problem"));
+        let unknown = Process {
+            thread_ns: None,
+            ..process()
+        };
+        assert!(!text(unknown).contains("threads' time"));
     }
 
     #[test]

@@ -4,10 +4,10 @@
 mod preload;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use overlock_profile::{Profile, Wait};
+use overlock_profile::{Parts, Profile, Wait};
 use preload::{compile, library};
 
 /// `overlock profile` with these options, of a program with these arguments.
@@ -68,6 +68,8 @@ fn has_waits(options: &[&str], name: &str) -> Profile {
         let ended = wait.began_ns + wait.wait_ns;
         assert!(released > wait.began_ns && released <= ended, "{wait:?}");
         assert!(functions(&profile, wait.stack).contains(&"waiter"));
+        let holder = wait.holder_stack.unwrap();
+        assert!(functions(&profile, holder).contains(&"holder"));
         assert_eq!(wait.parts.total_ns(), wait.wait_ns);
     }
     let of_lock = |lock: u32| profile.locks[lock as usize].name == "lock";
@@ -104,6 +106,120 @@ fn waits_below_the_threshold_are_only_numbered() {
     assert!(profile.waits.is_empty() && profile.sums.is_empty());
     assert!(profile.lost.short_waits >= 10);
     assert_eq!(profile.run.threshold_ns, 10_000_000_000);
+}
+
+/// Of the waits for one cause, in how many at least half of the time that was made is in the part.
+fn attributed(name: &str, arguments: &[&str], options: &[&str], part: impl Fn(&Parts) -> u64) {
+    let file = [name, &options.concat()].concat();
+    let Some((profile, output)) = cause(options, &file, arguments) else {
+        return;
+    };
+    let waits = waits(&profile);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(waits.len() >= 10, "{text}");
+    let right = waits.iter().filter(|wait| part(&wait.parts) >= 20_000_000);
+    let right = right.count();
+    assert!(right * 10 >= waits.len() * 9, "{right}: {waits:#?}");
+    for wait in &waits {
+        assert_eq!(wait.parts.total_ns(), wait.wait_ns, "{wait:?}");
+    }
+    assert!(text.contains("Look at lock, acquired in waiter"), "{text}");
+    assert!(text.contains("The longest waits:"), "{text}");
+}
+
+/// With our locks, and with the C library's.
+fn attributed_with_both(name: &str, part: impl Fn(&Parts) -> u64) {
+    for options in [&[][..], &["--locks", "glibc"]] {
+        attributed(name, &[name], options, &part);
+    }
+}
+
+fn blocked(parts: &Parts, by: &str) -> u64 {
+    let of = parts.blocked.iter().filter(|blocked| blocked.by == by);
+    of.map(|blocked| blocked.ns).sum()
+}
+
+#[test]
+fn a_holder_that_runs_is_told() {
+    attributed_with_both("compute", |parts| parts.ran_ns);
+}
+
+#[test]
+fn a_holder_that_sleeps_is_told() {
+    attributed_with_both("sleep", |parts| blocked(parts, "clock_nanosleep"));
+}
+
+#[test]
+fn a_holder_in_a_write_to_a_full_pipe_is_told() {
+    attributed_with_both("write", |parts| blocked(parts, "write"));
+}
+
+#[test]
+fn a_holder_in_a_page_fault_is_told() {
+    attributed_with_both("fault", |parts| blocked(parts, "page fault"));
+}
+
+#[test]
+fn a_holder_that_is_stopped_is_told() {
+    attributed_with_both("stop", |parts| blocked(parts, "stopped"));
+}
+
+#[test]
+fn a_holder_without_a_cpu_is_told() {
+    attributed_with_both("preempt", |parts| parts.preempted_ns);
+}
+
+#[test]
+fn a_waiter_that_has_no_cpu_when_it_is_woken_is_told() {
+    attributed_with_both("wake", |parts| parts.no_cpu_ns);
+}
+
+/// Fails where the wait behind a wait is not found.
+#[test]
+fn a_holder_that_waits_itself_is_told_with_the_chain() {
+    attributed_with_both("lock", |parts| blocked(parts, "lock inner"));
+    let (profile, output) = cause(&[], "chain", &["lock"]).unwrap();
+    let waits = waits(&profile);
+    let behind = waits.iter().filter(|wait| {
+        let behind = wait.behind.map(|behind| &profile.waits[behind as usize]);
+        behind.is_some_and(|behind| profile.locks[behind.lock as usize].name == "inner")
+    });
+    assert!(behind.count() >= 9, "{waits:#?}");
+    let text = String::from_utf8(output.stderr).unwrap().replace("\n ", "");
+    assert!(text.contains(" for lock, held by "), "{text}");
+    assert!(
+        text.contains(", which waited for inner, held by "),
+        "{text}"
+    );
+}
+
+/// A control group with a quota of a fifth of a CPU, where such a group can be made.
+fn group() -> Option<PathBuf> {
+    let name = format!("overlock-test-{}", std::process::id());
+    let old = Path::new("/sys/fs/cgroup/cpu").join(&name);
+    if fs::create_dir(&old).is_ok() {
+        fs::write(old.join("cpu.cfs_period_us"), "50000").ok()?;
+        fs::write(old.join("cpu.cfs_quota_us"), "10000").ok()?;
+        return Some(old);
+    }
+    let new = Path::new("/sys/fs/cgroup").join(&name);
+    fs::create_dir(&new).ok()?;
+    if fs::write(new.join("cpu.max"), "10000 50000").is_err() {
+        let _ = fs::remove_dir(&new);
+        return None;
+    }
+    Some(new)
+}
+
+#[test]
+fn a_holder_that_its_quota_throttles_is_told() {
+    let Some(group) = group() else {
+        eprintln!("quota: no control group can be made here");
+        return;
+    };
+    let path = group.to_str().unwrap();
+    attributed("quota", &["quota", path], &[], |parts| parts.throttled_ns);
+    fs::remove_dir(&group).unwrap();
 }
 
 /// Fails where a child's waits are taken for its parent's, or are lost.

@@ -233,3 +233,22 @@ fn a_title_is_no_name_of_the_program() {
     assert!(text.contains("titled(other+0x0)"), "{text}");
     assert!(!text.contains("a b c"), "{text}");
 }
+
+/// Fails where a process that nobody saw end is taken to live until its table is read.
+#[test]
+fn the_lifetime_of_a_process_that_vanished_is_not_made_up() {
+    let program = compile("vanish", "vanish", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let option = format!("--report={}", json.display());
+    let output = run(&["--stat", &option]).arg(program).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let document: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let processes = document["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 2, "{text}");
+    // The first is the program itself, whose end this one has seen.
+    let lived = processes[0]["thread_ns"].as_u64().unwrap();
+    assert!(lived > 1_000_000_000, "{text}");
+    assert_eq!(processes[1]["thread_ns"], Value::Null, "{text}");
+    assert!(text.contains(" % of 2 threads' time"), "{text}");
+}

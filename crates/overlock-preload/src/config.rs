@@ -14,6 +14,7 @@
 //! | `OVERLOCK_LOCKDEP_TALLY` | a file of 24 bytes, in which the validator counts |
 //! | `OVERLOCK_SUMMARY` | the id of the process that says in a line how many locks were replaced |
 //! | `OVERLOCK_PROFILE` | with `OVERLOCK_STAT`: also show single waits of so many nanoseconds and more |
+//! | `OVERLOCK_STAT_AGAIN` | `0`: do not count waits for a mutex at the end of a wait for a condition, which are not seen of the C library's |
 //! | `OVERLOCK_STAT_DIR` | the directory for the table of contention: see `stat` |
 //! | `OVERLOCK_FUTEX_ALONE` | `1`: the process begins under a seccomp filter that allows `futex` only: see [`overlock::Linux::use_futex_alone`] |
 //!
@@ -48,6 +49,8 @@ pub struct Config {
     pub others: Lock,
     /// Whether contention is counted.
     pub stat: bool,
+    /// Whether that is so after waits for conditions.
+    pub stat_again: bool,
     /// Whether single waits are shown, too.
     pub profile: bool,
     /// Whether the order of locks is checked.
@@ -65,6 +68,7 @@ const GLIBC_RWLOCK: u32 = 1 << 1;
 const GLIBC_OTHERS: u32 = 1 << 2;
 const SPIN_ONLY: u32 = 1 << 3;
 const PROFILE: u32 = 1 << 4;
+const NOT_AGAIN: u32 = 1 << 5;
 
 /// The configuration in bits; 0 before it is read.
 static CONFIG: AtomicU32 = AtomicU32::new(0);
@@ -130,6 +134,7 @@ pub fn get() -> Config {
         rwlock: lock(GLIBC_RWLOCK),
         others: lock(GLIBC_OTHERS),
         stat: bits & STAT != 0,
+        stat_again: bits & NOT_AGAIN == 0,
         profile: bits & (STAT | PROFILE) == STAT | PROFILE,
         lockdep: bits & LOCKDEP != 0,
         lockdep_sleep: bits & (LOCKDEP | LOCKDEP_SLEEP) == LOCKDEP | LOCKDEP_SLEEP,
@@ -155,6 +160,7 @@ fn read() -> u32 {
             | bit(c"OVERLOCK_LOCKDEP", c"1", LOCKDEP)
             | bit(c"OVERLOCK_LOCKDEP_SLEEP", c"1", LOCKDEP_SLEEP)
             | bit(c"OVERLOCK_SPIN_ONLY", c"1", SPIN_ONLY)
+            | bit(c"OVERLOCK_STAT_AGAIN", c"0", NOT_AGAIN)
             | variable(c"OVERLOCK_PROFILE").map_or(0, |_| PROFILE)
     };
     let mut bits = KNOWN

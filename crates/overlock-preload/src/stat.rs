@@ -211,8 +211,7 @@ impl WaitAgain {
         own.put_back();
         let all = now.saturating_sub(self.wait.began_ns);
         let spun = clock::cpu().saturating_sub(self.cpu_ns);
-        // Wake-ups are noted for the sake of spins.
-        let held = match spin::is_on() {
+        let held = match spin::are_wakes_noted() {
             true => all.min(spun.saturating_add(own.asleep)),
             false => all,
         };

@@ -39,4 +39,4 @@ pub use document::{
 pub use interner::Interner;
 pub use merge::Merger;
 pub use read::Unreadable;
-pub use view::{By, Shown};
+pub use view::{By, Shown, name_or_address, plain};

@@ -22,7 +22,7 @@ use crate::ObjectKind;
 pub const WAITS_MAGIC: u64 = u64::from_le_bytes(*b"ovlkwait");
 
 /// The version of the layout, which any change of the types below increments.
-pub const WAITS_VERSION: u32 = 1;
+pub const WAITS_VERSION: u32 = 2;
 
 /// Prefix of the files' names, in place of that of the table.
 pub const WAITS_PREFIX: &str = "overlock-waits.";
@@ -48,6 +48,9 @@ pub struct Waits {
     pub threads: [Thread; THREADS],
     /// By a hash of the lock's address.
     pub owners: [Owner; OWNERS],
+    /// The last call sites at which locks of the C library were acquired, by the same hash: a part
+    /// of the lock's address, and the lower half of the call site.
+    pub sites: [AtomicU64; OWNERS],
     /// A ring.
     pub records: [Record; RECORDS],
 }
@@ -201,11 +204,36 @@ pub const IS_LOCK: u32 = 2;
 /// No CPU time.
 pub const NOT_MEASURED: u64 = u64::MAX;
 
+fn index(object: u64) -> usize {
+    let hash = (object >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (hash >> 40) as usize % OWNERS
+}
+
+/// The part of a lock's address that tells it from others.
+fn part(object: u64) -> u64 {
+    u64::from((object >> 3) as u32)
+}
+
 impl Waits {
     /// The owner of a lock, if threads wait for it. Another lock may have its place.
     pub fn owner(&self, object: u64) -> &Owner {
-        let hash = (object >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        &self.owners[(hash >> 40) as usize % OWNERS]
+        &self.owners[index(object)]
+    }
+
+    /// Notes where a lock was acquired.
+    pub fn set_site(&self, object: u64, site: u32) {
+        self.sites[index(object)].store(part(object) << 32 | u64::from(site), Relaxed);
+    }
+
+    /// The lower half of the call site at which a lock was acquired last; 0 where another lock has
+    /// its place.
+    pub fn site(&self, object: u64) -> u32 {
+        let word = self.sites[index(object)].load(Relaxed);
+        if word >> 32 == part(object) {
+            word as u32
+        } else {
+            0
+        }
     }
 
     /// The figures of a thread, if they are that thread's.

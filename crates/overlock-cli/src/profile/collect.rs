@@ -3,7 +3,10 @@
 mod build;
 mod collector;
 mod kept;
+mod parts;
+mod quota;
 mod ring;
+mod tasks;
 
 pub use build::build;
 pub use collector::Collector;

@@ -10,11 +10,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::collect::{self, Collector};
 use super::files::{self, Files};
-use super::{attach, describe};
+use super::{attach, describe, why};
 use crate::exit::Exit;
 use crate::run::{self, Launch, Tables, Watch};
 use crate::stat;
-use crate::terminal::{print, width};
+use crate::terminal::{print, width, width_of};
 
 /// Run a program, and say which threads wait for which locks, for whom, and why
 ///
@@ -111,7 +111,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
         date_s: date.map_or(0, |date| date.as_secs()),
-        began_ns: now_ns(),
+        began_ns: stat::now_ns(),
         source: "drop-in".to_owned(),
         locks: if is_glibc { "glibc" } else { "overlock" }.to_owned(),
         threshold_ns,
@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         seconds: args.seconds,
     };
     let status = run::launch(&program, command, &mut watching);
-    run.seconds = (now_ns() - run.began_ns) as f64 / 1e9;
+    run.seconds = (stat::now_ns() - run.began_ns) as f64 / 1e9;
     let collected = collector.finish();
     let status = status?;
     let tables = watching.tables;
@@ -131,11 +131,17 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         run::print(&tables.processes()?, false);
     }
     tables.say_lost();
+    run.quota = collected.quota;
+    run.known = collected.known();
     let profile = Profile {
         run,
         ..collect::build(collected)
     };
     tables.leave();
+    if !files.use_stdout() {
+        let width = width_of(io::stderr()).map_or(stat::WIDTH, usize::from);
+        stat::say(&why::describe(&profile, args.files.shown(), width));
+    }
     files.write(&profile)?;
     stat::say(&format!("overlock: wrote {}\n", named.named().join(", ")));
     Err(Exit::Program(status))
@@ -166,7 +172,9 @@ fn attached(args: &Args, pid: u32, files: Files, named: &files::Args) -> Result<
     }
     let profile = attach::attach(pid, args.seconds, args.threshold.as_nanos() as u64)?;
     if !files.use_stdout() {
-        let text = describe(&profile, args.files.shown(), width());
+        let columns = width().map_or(stat::WIDTH, usize::from);
+        let text = describe(&profile, args.files.shown(), width())
+            + &why::describe(&profile, args.files.shown(), columns);
         print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&profile)?;
@@ -195,14 +203,13 @@ impl Watch for Watching {
         }
     }
 
+    fn ended(&mut self, usage: &libc::rusage) {
+        self.tables.ended(usage);
+    }
+
     fn signalled(&mut self) -> bool {
         self.tables.signalled()
     }
-}
-
-fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 const EXAMPLES: &str = "\

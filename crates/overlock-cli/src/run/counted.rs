@@ -24,6 +24,7 @@ const SHM: &str = "/dev/shm";
 pub struct Tables {
     dir: TempDir,
     child: u32,
+    ended_ns: Option<u64>,
     /// Whether single locks are shown.
     objects: bool,
 }
@@ -34,6 +35,7 @@ impl Tables {
         Ok(Self {
             dir: directory()?,
             child: 0,
+            ended_ns: None,
             objects,
         })
     }
@@ -52,7 +54,7 @@ impl Tables {
 
     /// Their contents.
     pub fn processes(&self) -> Result<Vec<Process>, Exit> {
-        stat::processes(self.dir.path(), self.child)
+        stat::processes(self.dir.path(), self.child, self.ended_ns)
             .map_err(|error| Exit::Failed(format!("cannot read what was counted: {error}")))
     }
 
@@ -87,6 +89,10 @@ impl Tables {
 impl Watch for Tables {
     fn started(&mut self, pid: u32) {
         self.child = pid;
+    }
+
+    fn ended(&mut self, _: &libc::rusage) {
+        self.ended_ns = Some(stat::now_ns());
     }
 
     fn signalled(&mut self) -> bool {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
-use overlock_shared::{FAILED, Header, PREFIX, Table};
+use overlock_shared::{FAILED, Header, ObjectKind, PREFIX, Table};
 use serde::Serialize;
 
 use super::mapping::Mapping;
@@ -63,7 +63,7 @@ impl Process {
             events,
             kept,
             threads: header.threads.load(Relaxed),
-            thread_ns: thread_ns(header),
+            thread_ns: thread_ns(header, None),
             is_go: symbols.is_go(),
             took_locks: header.used.load(Relaxed) != 0,
             lost: lost(&header.lost_entries),
@@ -76,6 +76,15 @@ impl Process {
     /// Whether there is nothing to show of it.
     pub fn is_empty(&self) -> bool {
         self.locks.is_empty() && self.events.is_empty() && self.kept.is_empty()
+    }
+
+    /// How long the threads were busy: they did not wait for events. Waits by the system call
+    /// futex may be for locks.
+    pub fn busy_ns(&self) -> Option<u64> {
+        let events = self.events.iter();
+        let events = events.filter(|event| event.kind != ObjectKind::Futex);
+        let idle: u64 = events.map(|event| event.wait.total_ns).sum();
+        Some(self.thread_ns?.saturating_sub(idle).max(self.wait_ns()))
     }
 
     /// Nanoseconds spent waiting for locks, in all.
@@ -95,7 +104,7 @@ fn since_s(header: &Header) -> u64 {
 }
 
 /// The monotonic clock.
-fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -117,10 +126,19 @@ pub fn program(table: &Table, symbols: &Symbols) -> String {
     }
 }
 
-/// How long the threads have lived: until now, or until the process ended.
-fn thread_ns(header: &Header) -> Option<u64> {
-    let ended = header.ended_ns.load(Relaxed);
-    let until = if ended == 0 { now_ns() } else { ended };
+/// Whether a process is there, and has not ended.
+fn is_alive(pid: u32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+}
+
+/// How long the threads have lived: until now, or until the process ended. `None` if nobody knows
+/// when that was: a process that ends by a signal, or by `_exit`, does not write it down.
+fn thread_ns(header: &Header, seen_ns: Option<u64>) -> Option<u64> {
+    let until = match header.ended_ns.load(Relaxed) {
+        0 if is_alive(header.pid.load(Relaxed)) => now_ns(),
+        0 => seen_ns?,
+        ended => ended,
+    };
     // Sums modulo 2^64, of which the difference is small.
     let alive = u64::from(header.alive.load(Relaxed)).wrapping_mul(until);
     let ends = header.thread_ends.load(Relaxed).wrapping_add(alive);
@@ -132,8 +150,8 @@ fn thread_ns(header: &Header) -> Option<u64> {
 
 /// All that the processes under a directory have counted. `first` comes first, and then those with
 /// the longest waits. Processes that have counted nothing are left out, except for `first` if it
-/// took no lock, and if there are no others.
-pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
+/// took no lock, and if there are no others. `ended_ns` is the time at which that was seen to end.
+pub fn processes(dir: &Path, first: u32, ended_ns: Option<u64>) -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
     // Processes of one program have the same files.
     let symbols = Symbols::new();
@@ -142,7 +160,11 @@ pub fn processes(dir: &Path, first: u32) -> io::Result<Vec<Process>> {
         let Ok(table) = Mapping::open(&path) else {
             continue;
         };
-        found.push(Process::read(&table, &mut symbols.beside()));
+        let mut process = Process::read(&table, &mut symbols.beside());
+        if process.pid == first {
+            process.thread_ns = thread_ns(&table.header, ended_ns);
+        }
+        found.push(process);
     }
     if !found.iter().all(Process::is_empty) {
         let says = |process: &Process| process.pid == first && !process.is_empty();

@@ -25,7 +25,7 @@ const SAMPLED: &str = "~";
 /// Of acquisitions so many are all looked at for those that overtook others.
 const ALL: u64 = 1024;
 
-/// Below this share of the threads' time no other lock would make a program faster.
+/// Below this share of the threads' busy time no other lock would make a program faster.
 const NO_PROBLEM: f64 = 0.05;
 
 /// The columns behind the lock's name.
@@ -215,8 +215,7 @@ fn of_process(process: &Process, width: usize, objects: bool) -> String {
         );
     }
     if is_no_problem(process) {
-        text +=
-            "Threads wait for locks for so little of their time: locks are not your problem.\n\n";
+        text += "Threads wait for locks for so little time: locks are not your problem.\n\n";
     }
     text += &kept(&process.kept);
     let (futexes, events): (Vec<Event>, Vec<Event>) =
@@ -292,11 +291,10 @@ fn single(rows: &[Row], width: usize) -> String {
     fitting(&names, &[group], width) + &others(rest)
 }
 
-/// The share of the threads' time that the waits for locks are.
+/// The share of the threads' busy time that the waits for locks are.
 fn share_of(process: &Process) -> Option<f64> {
-    let lived = process.thread_ns?;
-    // The kernel's hundredths of a second make more of a short life.
-    Some((process.wait_ns() as f64 / lived as f64).min(1.0))
+    let busy = process.busy_ns().filter(|&busy| busy > 0)?;
+    Some(process.wait_ns() as f64 / busy as f64)
 }
 
 fn share(process: &Process) -> String {

@@ -5,6 +5,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,7 +22,8 @@ enum { WAITS = 10, HOLD_MS = 40 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t inner = PTHREAD_MUTEX_INITIALIZER;
-static pthread_barrier_t meet;
+static pthread_barrier_t meet, held;
+static sem_t burst;
 static int ends[2];
 static int faults;
 static char *pages;
@@ -70,11 +71,12 @@ static void sleeps(int n)
     rest(HOLD_MS);
 }
 
+// The pipe is full before and after it.
 static void writes(int n)
 {
     (void)n;
-    char more = 'x';
-    if (write(ends[1], &more, 1) != 1)
+    static char more[4096];
+    if (write(ends[1], more, sizeof more) != sizeof more)
         abort();
 }
 
@@ -86,19 +88,33 @@ static void touches(int n)
 static void locks(int n)
 {
     (void)n;
+    pthread_barrier_wait(&held);
     pthread_mutex_lock(&inner);
     pthread_mutex_unlock(&inner);
+    pthread_barrier_wait(&held);
 }
 
+// A thread with a higher priority takes the holder's CPU.
+static void yields(int n)
+{
+    (void)n;
+    sem_post(&burst);
+    work(CLOCK_THREAD_CPUTIME_ID, 1);
+}
+
+// The same with the waiter's CPU, at the end.
 static void frees(int n)
 {
     (void)n;
-    work(CLOCK_THREAD_CPUTIME_ID, 2);
+    rest(5);
+    sem_post(&burst);
+    rest(1);
 }
 
 static void (*holds)(int) = computes;
 static int holder_cpu = -1, waiter_cpu = -1;
-static pid_t holder_tid;
+static volatile pid_t holder_tid;
+static volatile int wants;
 
 static void *holder(void *unused)
 {
@@ -108,9 +124,9 @@ static void *holder(void *unused)
     for (int n = 0; n < WAITS; n++) {
         pthread_mutex_lock(&lock);
         pthread_barrier_wait(&meet);
-        // The waiter is there by then.
-        if (holds == frees)
-            rest(5);
+        while (wants <= n)
+            rest(1);
+        rest(1);
         holds(n);
         pthread_mutex_unlock(&lock);
         pthread_barrier_wait(&meet);
@@ -124,6 +140,7 @@ static void *waiter(void *unused)
         pin(waiter_cpu);
     for (int n = 0; n < WAITS; n++) {
         pthread_barrier_wait(&meet);
+        wants = n + 1;
         pthread_mutex_lock(&lock);
         pthread_mutex_unlock(&lock);
         pthread_barrier_wait(&meet);
@@ -163,23 +180,28 @@ static void *pager(void *unused)
 // Holds what the holder wants.
 static void *owner(void *unused)
 {
-    while (!done) {
+    for (int n = 0; n < WAITS; n++) {
         pthread_mutex_lock(&inner);
+        pthread_barrier_wait(&held);
         rest(HOLD_MS);
         pthread_mutex_unlock(&inner);
-        rest(1);
+        pthread_barrier_wait(&held);
     }
     return unused;
 }
 
-static void *hog(void *nice)
+// Takes a CPU for a while, whenever it is told to.
+static void *hog(void *unused)
 {
+    struct sched_param first = { .sched_priority = 1 };
     pin(0);
-    if (nice)
-        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -10);
-    while (!done)
-        ;
-    return NULL;
+    if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        exit(77);
+    while (!done) {
+        sem_wait(&burst);
+        work(CLOCK_MONOTONIC, HOLD_MS);
+    }
+    return unused;
 }
 
 // Stops the holder, and lets it go, again and again.
@@ -199,12 +221,11 @@ static pid_t stop(void)
     }
 }
 
-static void *begin(void *(*run)(void *), void *argument)
+static void begin(void *(*run)(void *))
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, run, argument) != 0)
+    if (pthread_create(&thread, NULL, run, NULL) != 0)
         abort();
-    return (void *)thread;
 }
 
 int main(int argc, char **argv)
@@ -212,6 +233,8 @@ int main(int argc, char **argv)
     const char *reason = argc > 1 ? argv[1] : "";
     pid_t tracer = 0;
     pthread_barrier_init(&meet, NULL, 2);
+    pthread_barrier_init(&held, NULL, 2);
+    sem_init(&burst, 0, 0);
     if (strcmp(reason, "sleep") == 0) {
         holds = sleeps;
     } else if (strcmp(reason, "write") == 0) {
@@ -222,8 +245,7 @@ int main(int argc, char **argv)
         char full[4096] = { 0 };
         if (write(ends[1], full, sizeof full) != sizeof full)
             return 77;
-        // Each write waits for the reader, which takes a part.
-        begin(reader, NULL);
+        begin(reader);
     } else if (strcmp(reason, "fault") == 0) {
         holds = touches;
         pages = mmap(NULL, WAITS * 4096L, PROT_READ | PROT_WRITE,
@@ -237,22 +259,19 @@ int main(int argc, char **argv)
         if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0
             || ioctl(faults, UFFDIO_REGISTER, &range) != 0)
             return 77;
-        begin(pager, NULL);
+        begin(pager);
     } else if (strcmp(reason, "lock") == 0) {
         holds = locks;
-        begin(owner, NULL);
+        begin(owner);
     } else if (strcmp(reason, "preempt") == 0) {
-        // Four others share the holder's CPU, with more weight.
         holder_cpu = 0;
-        holds = frees;
-        for (int n = 0; n < 4; n++)
-            begin(hog, &meet);
+        holds = yields;
+        begin(hog);
     } else if (strcmp(reason, "wake") == 0) {
         waiter_cpu = 0;
         holder_cpu = 1;
         holds = frees;
-        for (int n = 0; n < 4; n++)
-            begin(hog, &meet);
+        begin(hog);
     } else if (strcmp(reason, "quota") == 0) {
         if (argc < 3)
             return 2;

@@ -30,7 +30,7 @@
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use overlock_core::platform::spins::{self, Budget, SLOWLY, Score};
 
@@ -281,11 +281,24 @@ pub fn is_on() -> bool {
     !matches!(MODE.load(Relaxed), ALONE | OFF)
 }
 
+/// Whether wake-ups are noted though nobody spins.
+static NOTES: AtomicBool = AtomicBool::new(false);
+
+/// Has wake-ups noted also where nobody spins, for statistics.
+pub fn note_wakes() {
+    NOTES.store(true, Relaxed);
+}
+
+/// Whether wake-ups are noted.
+pub fn are_wakes_noted() -> bool {
+    is_on() || NOTES.load(Relaxed)
+}
+
 /// Says that the caller is about to wake sleepers of the object, for the measure of a wake-up's
 /// cost.
 #[inline]
 pub fn wakes(object: usize) {
-    if MODE.load(Relaxed) >= ALONE {
+    if MODE.load(Relaxed) >= ALONE && !NOTES.load(Relaxed) {
         return;
     }
     Object::at(object).woken.store(ticks(), Relaxed);

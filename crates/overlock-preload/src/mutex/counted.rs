@@ -138,12 +138,13 @@ impl Mutex {
     /// lock: until a CPU is free for this one it would have had to wait anyway.
     #[cold]
     fn wait_again_counted(&self, wait: Wait, site: Site) -> c_int {
-        if !self.main().is_locked() {
+        let counts = config::get().stat_again;
+        if !self.main().is_locked() || !counts {
             let holder = self.holder();
             let error = self.take(wait);
             if error == 0 {
                 let flight = match wait {
-                    Wait::Adopted => {
+                    Wait::Adopted if counts => {
                         let count = self.acquisitions().load(Relaxed);
                         let at = (raw::awaited(), count);
                         stat::WaitAgain::adopted(self.at(site), holder, at)

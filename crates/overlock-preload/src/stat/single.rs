@@ -16,6 +16,7 @@ use overlock_shared::{
 use super::flight::Waited;
 use super::spot::Spot;
 use super::{clock, table};
+use crate::site::Site;
 use crate::thread::{id_of, me};
 
 static WAITS: AtomicPtr<Waits> = AtomicPtr::new(core::ptr::null_mut());
@@ -171,6 +172,18 @@ pub(crate) fn takes(object: usize) {
         let owner = waits.owner(object as u64);
         owner.word.store(owned.word(), Relaxed);
     }
+}
+
+/// The calling thread has acquired a lock of the C library's.
+pub(super) fn acquired_at(object: usize, site: Site) {
+    if let Some(waits) = waits() {
+        waits.set_site(object as u64, site as u32);
+    }
+}
+
+/// The lower half of the call site at which a lock of the C library's was acquired last; or 0.
+pub(super) fn site_of(object: usize) -> u32 {
+    waits().map_or(0, |waits| waits.site(object as u64))
 }
 
 /// The calling thread is about to release a lock. `is_again` if others have shares of it, of which

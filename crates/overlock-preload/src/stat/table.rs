@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
-use overlock_linux::__private::{system_call, variable};
+use overlock_linux::__private::{spin, system_call, variable};
 use overlock_shared::{FAILED, MAGIC, PREFIX, Path, Table, VERSION, WAITS_PREFIX, Waits};
 
 use super::{clock, flight, modules, objects, single, stacks, threads, unwind};
@@ -31,6 +31,7 @@ const MOST_NUMBERS: u32 = 1000;
 
 /// Makes the table when the library is loaded.
 pub(crate) fn start() {
+    spin::note_wakes();
     get();
 }
 

@@ -2,8 +2,8 @@
 //! place: a baseline for our own.
 //!
 //! An attempt comes before the wait. If that finds the lock held, the time of the C library's
-//! function is the wait. The objects name the thread that owns them, and have no room for more: the
-//! place from which they are held, and for how long, is not known.
+//! function is the wait. The objects name the thread that owns them, and have no room for more: for
+//! how long they are held is not known, and where they were acquired only with `overlock profile`.
 
 use core::ffi::c_int;
 
@@ -12,7 +12,7 @@ use overlock_shared::ObjectKind;
 
 use super::flight::Holder;
 use super::spot::{Spot, Where};
-use super::{Event, Wait, record, table, takes_lock, usage, weight};
+use super::{Event, Wait, record, single, table, takes_lock, usage, weight};
 use crate::config;
 use crate::site::Site;
 use crate::thread;
@@ -46,6 +46,9 @@ fn counted(
     let sampled = weight.map(|weight| (spot(), weight));
     let error = attempt();
     if error != EBUSY {
+        if error == 0 {
+            single::acquired_at(at.object, at.site);
+        }
         if let Some((spot, weight)) = sampled.filter(|_| error == 0) {
             record::sample_shared(&spot, weight);
         }
@@ -53,12 +56,16 @@ fn counted(
     }
     let holder = Holder {
         tid: owner(),
-        ..Holder::default()
+        site: single::site_of(at.object),
+        stack: 0,
     };
     let waiting = Wait::begin(spot(), holder, 0);
     let error = wait();
     match error {
-        0 => waiting.over_shared(0),
+        0 => {
+            single::acquired_at(at.object, at.site);
+            waiting.over_shared(0);
+        }
         _ => waiting.gave_up(),
     }
     error

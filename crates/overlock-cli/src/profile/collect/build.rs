@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use overlock_profile::{Interner, Lock, Process, Profile, Sum, Thread, VERSION, Wait};
+use overlock_profile::{
+    Confidence, Interner, Known, Lock, Parts, Process, Profile, Sum, Thread, VERSION, Wait,
+};
 use overlock_shared::{ObjectKind, Table};
 
 use super::collector::{Collected, Shown};
@@ -13,7 +15,7 @@ use crate::stat::{self, Mapping, Symbols};
 
 /// A lock as people know it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Known {
+struct Named {
     process: u32,
     name: String,
     kind: String,
@@ -26,6 +28,24 @@ struct Known {
 struct Place {
     lock: u32,
     stack: u32,
+}
+
+impl Collected {
+    /// How well the parts of the waits are known.
+    pub fn known(&self) -> Known {
+        let unless = |is_missing| match is_missing {
+            true => Confidence::Unknown,
+            false => Confidence::Sampled,
+        };
+        Known {
+            ran: Confidence::Sampled,
+            preempted: Confidence::Sampled,
+            throttled: unless(self.quota.is_none()),
+            blocked: unless(self.is_refused),
+            handover: Confidence::Measured,
+            no_cpu: Confidence::Sampled,
+        }
+    }
 }
 
 /// Makes the document, except for its [`Profile::run`].
@@ -45,8 +65,10 @@ struct Builder {
     interner: Interner,
     /// Those of the process before, whose files the next one may have too.
     symbols: Symbols,
-    locks: HashMap<Known, u32>,
+    locks: HashMap<Named, u32>,
     objects: HashMap<u32, HashSet<u64>>,
+    /// By process and address.
+    by_address: HashMap<(usize, u64), u32>,
     /// By lock: the time that it was held, in how many acquisitions.
     holds: HashMap<u32, (u64, u64)>,
     /// By process and entry.
@@ -119,7 +141,7 @@ impl Builder {
             .site
             .as_ref()
             .map_or_else(String::new, ToString::to_string);
-        let known = Known {
+        let known = Named {
             process: process as u32,
             site: if sum.lock.is_empty() {
                 site
@@ -154,6 +176,8 @@ impl Builder {
             }
         };
         self.places.insert((process, number), Place { lock, stack });
+        let object = load(&entry.object);
+        self.by_address.insert((process, object), lock);
         self.objects
             .entry(lock)
             .or_default()
@@ -205,6 +229,7 @@ impl Builder {
     }
 
     fn add_kept(&mut self, kept: Kept) {
+        self.name_locks(&kept);
         let mut sums: HashMap<((u32, u32), Option<u32>), Sum> = HashMap::new();
         for (key, total) in kept.totals {
             let Some(&place) = self.places.get(&(key.process, key.entry)) else {
@@ -229,16 +254,29 @@ impl Builder {
             sum.max_ns = sum.max_ns.max(total.max_ns);
             sum.gave_up += total.gave_up;
             sum.passed += total.passed;
-            sum.parts.add(&total.parts);
+            sum.parts.add(&self.named(key.process, total.parts));
         }
         let mut sums: Vec<Sum> = sums.into_values().collect();
+        sums.iter_mut().for_each(|sum| spread(&mut sum.parts));
         sums.sort_by_key(|sum| (std::cmp::Reverse(sum.wait_ns), sum.lock, sum.stack));
         self.profile.sums = sums;
         for single in kept.singles {
             self.add_single(single);
         }
-        self.profile.lost.single_waits = kept.lost;
+        self.profile.lost.single_waits += kept.lost;
         self.profile.waits.sort_by_key(|wait| wait.began_ns);
+        link(&mut self.profile.waits);
+    }
+
+    /// Names the locks that have no name, by their addresses.
+    fn name_locks(&mut self, kept: &Kept) {
+        for single in &kept.singles {
+            let (process, object) = (single.process, single.ended.object);
+            if let Some(place) = self.places.get(&(process, single.ended.entry)) {
+                self.objects.entry(place.lock).or_default().insert(object);
+                self.by_address.insert((process, object), place.lock);
+            }
+        }
         for (lock, objects) in &self.objects {
             let lock = &mut self.profile.locks[*lock as usize];
             lock.objects = objects.len() as u64;
@@ -248,6 +286,27 @@ impl Builder {
                     several => format!("{several} objects"),
                 };
             }
+        }
+    }
+
+    /// Parts with the names of locks in place of their addresses.
+    fn named(&self, process: usize, parts: Parts) -> Parts {
+        let mut named = Parts::default();
+        for mut blocked in parts.blocked.iter().cloned() {
+            let address = blocked.by.strip_prefix("lock 0x");
+            let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            let lock = address.and_then(|address| self.by_address.get(&(process, address)));
+            if let Some(lock) = lock {
+                blocked.by = format!("lock {}", self.profile.locks[*lock as usize].name);
+            }
+            named.add(&Parts {
+                blocked: vec![blocked],
+                ..Parts::default()
+            });
+        }
+        Parts {
+            blocked: named.blocked,
+            ..parts
         }
     }
 
@@ -263,10 +322,6 @@ impl Builder {
             self.profile.lost.single_waits += 1;
             return;
         };
-        self.objects
-            .entry(place.lock)
-            .or_default()
-            .insert(ended.object);
         self.profile.waits.push(Wait {
             thread,
             lock: place.lock,
@@ -281,8 +336,123 @@ impl Builder {
                 .flatten(),
             released_ns: ended.released_ns,
             gave_up: ended.gave_up,
-            parts,
+            parts: self.named(process, parts),
             behind: None,
         });
+    }
+}
+
+/// Finds the waits of holders that others waited behind. `waits` are in the order of their
+/// beginnings.
+fn link(waits: &mut [Wait]) {
+    let end = |wait: &Wait| wait.began_ns + wait.wait_ns;
+    let mut threads: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (index, wait) in (0..).zip(waits.iter()) {
+        threads.entry(wait.thread).or_default().push(index);
+    }
+    for index in 0..waits.len() {
+        let wait = &waits[index];
+        let Some(own) = wait.holder.and_then(|holder| threads.get(&holder)) else {
+            continue;
+        };
+        let of = |index: &u32| &waits[*index as usize];
+        let overlap = |index: &u32| {
+            let other = of(index);
+            let from = wait.began_ns.max(other.began_ns);
+            end(wait).min(end(other)).saturating_sub(from)
+        };
+        // A thread's waits follow each other.
+        let first = own.partition_point(|index| end(of(index)) <= wait.began_ns);
+        let those = own[first..].iter();
+        let those = those.take_while(|index| of(index).began_ns < end(wait));
+        let longest = those.max_by_key(|index| overlap(index)).copied();
+        waits[index].behind = longest;
+    }
+}
+
+/// The least time that was looked at of which the rest is told.
+const LOOKED_AT_NS: u64 = 20_000_000;
+
+/// Gives short waits, at which nobody looked, what the others had: a look meets a wait as often as
+/// that is long.
+fn spread(parts: &mut Parts) {
+    let blocked: u64 = parts.blocked.iter().map(|blocked| blocked.ns).sum();
+    let known = parts.ran_ns + parts.preempted_ns + parts.throttled_ns + blocked;
+    let unknown = parts.unknown_ns;
+    if known < LOOKED_AT_NS {
+        return;
+    }
+    let more = |ns: &mut u64| {
+        let share = u128::from(unknown) * u128::from(*ns) / u128::from(known);
+        *ns += share as u64;
+        share as u64
+    };
+    let mut given = 0;
+    for part in [
+        &mut parts.ran_ns,
+        &mut parts.preempted_ns,
+        &mut parts.throttled_ns,
+    ] {
+        given += more(part);
+    }
+    for blocked in &mut parts.blocked {
+        given += more(&mut blocked.ns);
+    }
+    parts.unknown_ns = unknown - given;
+}
+
+#[cfg(test)]
+mod tests {
+    use overlock_profile::Blocked;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_is_behind_the_longest_of_its_holder_meanwhile() {
+        let wait = |thread, holder, began_ns, wait_ns| Wait {
+            thread,
+            holder,
+            began_ns,
+            wait_ns,
+            ..Wait::default()
+        };
+        let mut waits = [
+            wait(3, None, 0, 10),
+            wait(1, Some(2), 10, 90),
+            wait(2, Some(3), 20, 5),
+            wait(2, Some(3), 30, 50),
+            wait(2, Some(3), 100, 900),
+        ];
+        link(&mut waits);
+        let behind = waits.map(|wait| wait.behind);
+        assert_eq!(behind, [None, Some(3), None, None, None]);
+    }
+
+    #[test]
+    fn short_waits_have_what_the_others_had() {
+        const MS: u64 = 1_000_000;
+        let write = |ns| Blocked {
+            by: "write".to_owned(),
+            ns,
+        };
+        let mut parts = Parts {
+            ran_ns: 10 * MS,
+            blocked: vec![write(30 * MS)],
+            unknown_ns: 40 * MS,
+            handover_ns: 5 * MS,
+            ..Parts::default()
+        };
+        spread(&mut parts);
+        assert_eq!((parts.ran_ns, parts.unknown_ns), (20 * MS, 0));
+        assert_eq!(parts.blocked, [write(60 * MS)]);
+        assert_eq!(parts.total_ns(), 85 * MS);
+        let few = Parts {
+            ran_ns: MS,
+            unknown_ns: MS,
+            ..Parts::default()
+        };
+        let mut same = few.clone();
+        spread(&mut same);
+        assert_eq!(same, few);
     }
 }

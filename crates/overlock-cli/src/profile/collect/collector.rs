@@ -1,24 +1,42 @@
 //! The thread that takes what a program and its children show while they run.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use overlock_profile::Parts;
-use overlock_shared::WAITS_PREFIX;
+use overlock_shared::{Owned, WAITS_PREFIX};
 
 use super::kept::Kept;
-use super::ring::Ring;
+use super::parts::{Looks, Who, parts};
+use super::quota::Quota;
+use super::ring::{Ended, Ring};
+use super::tasks::{By, Look, State, Tasks, runnable};
+use crate::stat::now_ns;
 
-/// The time between two looks.
+/// The shortest time between two looks. Looks take up to a tenth of the time.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// The time between two looks for new processes, and at the names of threads.
+/// The same while no thread waits for a lock.
+const IDLE: Duration = Duration::from_millis(4);
+
+/// The number of threads that are looked at in one go.
+const MOST_LOOKS: usize = 32;
+
+/// The time between two readings of what the kernel says of quotas, which is in units of it.
+const QUOTA_NS: u64 = 10_000_000;
+
+/// Waits have their parts so much later: by then the kernel has said what it says of quotas.
+const LATER_NS: u64 = 500_000_000;
+
+/// The time between two looks for new processes.
+const MEET: Duration = Duration::from_millis(10);
+
+/// The time between two looks at the names of threads, and at quotas.
 const SELDOM: Duration = Duration::from_millis(100);
 
 /// A process that shows its waits.
@@ -28,6 +46,7 @@ pub struct Shown {
     pub pid: u32,
     /// By their ids.
     pub threads: HashMap<u32, Seen>,
+    pub quota: Quota,
 }
 
 /// A thread as it was seen.
@@ -42,6 +61,10 @@ pub struct Seen {
 pub struct Collected {
     pub processes: Vec<Shown>,
     pub kept: Kept,
+    /// Whether the kernel has refused to say what blocks a thread.
+    pub is_refused: bool,
+    /// CPUs that the program's quota allows.
+    pub quota: Option<f64>,
 }
 
 /// The thread, which runs until it is told to finish.
@@ -56,7 +79,7 @@ impl Collector {
     pub fn start(dir: &Path) -> Self {
         let (end, ends) = channel();
         let dir = dir.to_owned();
-        let thread = thread::spawn(move || State::new(dir).run(&ends));
+        let thread = thread::spawn(move || Watcher::new(dir).run(&ends));
         Self { end, thread }
     }
 
@@ -71,38 +94,85 @@ impl Collector {
     }
 }
 
+/// Has the calling thread get a CPU in time, where that is allowed: a look that is late misses what
+/// it should see, and most where CPUs are short.
+fn come_first() {
+    let first = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: of the calling thread, and valid for the read. Without the right to it nothing
+    // changes.
+    unsafe { libc::sched_setscheduler(0, policy, &first) };
+}
+
+/// A wait that lasts: its process, its thread, and its beginning.
+type Key = (usize, u32, u64);
+
 #[derive(Debug)]
-struct State {
+struct Watcher {
     dir: PathBuf,
-    /// Files that are mapped, or cannot be.
+    cpus: u32,
+    /// Files that are mapped.
     known: HashSet<PathBuf>,
+    tasks: Tasks,
+    looks: HashMap<Key, Looks>,
+    /// Waits without parts yet.
+    later: VecDeque<(usize, Ended)>,
+    quota_read_ns: u64,
     collected: Collected,
 }
 
-impl State {
+/// A wait that lasts, as it is shown.
+#[derive(Clone, Copy, Debug)]
+struct Lasting {
+    process: usize,
+    pid: u32,
+    tid: u32,
+    began_ns: u64,
+    object: u64,
+    who: Who,
+}
+
+impl Watcher {
     fn new(dir: PathBuf) -> Self {
         Self {
             dir,
+            cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
             known: HashSet::new(),
+            tasks: Tasks::default(),
+            looks: HashMap::new(),
+            later: VecDeque::new(),
+            quota_read_ns: 0,
             collected: Collected::default(),
         }
     }
 
     fn run(mut self, ends: &Receiver<()>) -> Collected {
+        come_first();
         let mut last: Option<Instant> = None;
-        while ends.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            if last.is_none_or(|last| last.elapsed() >= SELDOM) {
-                last = Some(Instant::now());
+        let mut met: Option<Instant> = None;
+        let mut pause = INTERVAL;
+        while ends.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let began = Instant::now();
+            if met.is_none_or(|met| met.elapsed() >= MEET) {
+                met = Some(began);
                 self.meet();
-                for process in &mut self.collected.processes {
-                    process.look_at_threads();
-                }
             }
+            if last.is_none_or(|last| last.elapsed() >= SELDOM) {
+                last = Some(began);
+                self.look_around();
+            }
+            let is_idle = !self.look();
             self.drain();
+            self.settle(now_ns().saturating_sub(LATER_NS));
+            pause = if is_idle { IDLE } else { INTERVAL };
+            pause = pause.max(began.elapsed() * 9);
         }
         self.meet();
         self.drain();
+        self.read_quotas();
+        self.settle(u64::MAX);
         self.collected.kept.thin();
+        self.collected.is_refused = self.tasks.is_refused;
         self.collected
     }
 
@@ -121,30 +191,149 @@ impl State {
             // One that is not ready yet is met later.
             if let Ok(ring) = Ring::open(&path) {
                 self.known.insert(path);
+                let pid = ring.header.pid.load(Relaxed);
+                let mut quota = Quota::default();
+                quota.find(pid);
                 self.collected.processes.push(Shown {
-                    pid: ring.header.pid.load(Relaxed),
+                    pid,
                     ring,
                     threads: HashMap::new(),
+                    quota,
                 });
             }
         }
     }
 
+    /// Looks at what changes seldom.
+    fn look_around(&mut self) {
+        for process in &mut self.collected.processes {
+            process.look_at_threads();
+            process.quota.find(process.pid);
+            self.collected.quota = process.quota.cpus().or(self.collected.quota);
+        }
+        self.tasks.close_unused();
+    }
+
+    fn read_quotas(&mut self) {
+        let now = now_ns();
+        if now.saturating_sub(self.quota_read_ns) >= QUOTA_NS {
+            self.quota_read_ns = now;
+            for process in &mut self.collected.processes {
+                process.quota.read(now);
+            }
+        }
+    }
+
+    /// Looks at the threads that others wait for. Returns whether there are any.
+    fn look(&mut self) -> bool {
+        let lasting: Vec<Lasting> = (self.collected.processes.iter().enumerate())
+            .flat_map(|(index, process)| process.lasting(index))
+            .collect();
+        if !self.later.is_empty() || !lasting.is_empty() {
+            self.read_quotas();
+        }
+        let waits: HashMap<(u32, u32), u64> = lasting
+            .iter()
+            .map(|wait| ((wait.pid, wait.tid), wait.object))
+            .collect();
+        let mut seen: HashMap<(u32, u32), Option<Look>> = HashMap::new();
+        let mut is_crowded = None;
+        for wait in &lasting {
+            let tid = match wait.who {
+                Who::Holder(tid) => tid,
+                Who::Waiter => wait.tid,
+            };
+            let task = (wait.pid, tid);
+            let look = match seen.get(&task) {
+                Some(&look) => look,
+                None if seen.len() >= MOST_LOOKS => continue,
+                None => {
+                    let look = self.tasks.look(wait.pid, tid);
+                    seen.insert(task, look);
+                    look
+                }
+            };
+            let Some(mut look) = look else {
+                continue;
+            };
+            // The lock that the holder itself waits for says more.
+            let is_asleep = [By::Call(libc::SYS_futex), By::Unknown].map(State::Blocked);
+            if is_asleep.contains(&look.state)
+                && let Some(&object) = waits.get(&task).filter(|_| tid != wait.tid)
+            {
+                look.state = State::Blocked(By::Lock(object));
+            }
+            let is_crowded = look.state == State::Runnable
+                && *is_crowded.get_or_insert_with(|| runnable().is_none_or(|all| all > self.cpus));
+            let key = (wait.process, wait.tid, wait.began_ns);
+            let looks = self.looks.entry(key).or_default();
+            looks.add(now_ns(), wait.who, look, is_crowded);
+        }
+        !lasting.is_empty()
+    }
+
+    /// Takes the waits that have ended.
     fn drain(&mut self) {
-        let Collected { processes, kept } = &mut self.collected;
-        for (index, process) in processes.iter_mut().enumerate() {
-            process.ring.drain(|ended| {
-                let parts = Parts {
-                    unknown_ns: ended.ns(),
-                    ..Parts::default()
-                };
-                kept.add(index, ended, parts);
-            });
+        for (index, process) in self.collected.processes.iter_mut().enumerate() {
+            let later = &mut self.later;
+            process.ring.drain(|ended| later.push_back((index, ended)));
+        }
+    }
+
+    /// Gives waits that have ended by then their parts.
+    fn settle(&mut self, until_ns: u64) {
+        let Collected {
+            processes, kept, ..
+        } = &mut self.collected;
+        while let Some((_, ended)) = self.later.front()
+            && ended.ended_ns <= until_ns
+            && let Some((index, ended)) = self.later.pop_front()
+        {
+            let key = (index, ended.tid, ended.began_ns);
+            let looks = self.looks.remove(&key).unwrap_or_default();
+            let parts = parts(&ended, &looks, &processes[index].quota.throttled);
+            kept.add(index, ended, parts);
         }
     }
 }
 
 impl Shown {
+    /// The waits that last, each with the thread that says why.
+    fn lasting(&self, process: usize) -> Vec<Lasting> {
+        let ring = &self.ring;
+        let mut found = Vec::new();
+        for (index, word) in ring.in_use.iter().enumerate() {
+            let mut bits = word.load(Relaxed);
+            while bits != 0 {
+                let place = index * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let live = &ring.live[place];
+                // Acquire: pairs with the store after the wait was written.
+                let tid = live.tid.load(Acquire);
+                let object = live.object.load(Relaxed);
+                let holder = live.holder.load(Relaxed);
+                let began_ns = live.began_ns.load(Relaxed);
+                let owned = Owned::of(ring.owner(object).word.load(Relaxed));
+                let who = match owned.is_of(object) {
+                    true if owned.is_released || owned.tid == tid => Who::Waiter,
+                    true if owned.tid != 0 => Who::Holder(owned.tid),
+                    _ => Who::Holder(holder),
+                };
+                if tid != 0 && who != Who::Holder(0) {
+                    found.push(Lasting {
+                        process,
+                        pid: self.pid,
+                        tid,
+                        began_ns,
+                        object,
+                        who,
+                    });
+                }
+            }
+        }
+        found
+    }
+
     /// Reads names and CPU times, which are gone when the threads are.
     fn look_at_threads(&mut self) {
         let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid)) else {

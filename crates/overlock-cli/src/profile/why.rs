@@ -1,0 +1,423 @@
+//! Why the longest waits were long, and what to look at.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use overlock_profile::{Lock, Parts, Profile, Shown, Sum, Wait, name_or_address};
+use overlock_report::numbers::{count, time};
+
+/// How many of the longest waits are told.
+const MOST: usize = 3;
+
+/// The links of a chain, at most.
+const MOST_LINKS: usize = 8;
+
+/// Below this a hold is short.
+const SHORT_NS: f64 = 5_000.0;
+
+/// The longest waits, each with those that it was behind; the threads that have the locks for
+/// longer than the CPUs; and what to look at.
+pub fn describe(profile: &Profile, shown: Shown, width: usize) -> String {
+    let mut text = String::new();
+    let waits = longest(profile);
+    if !waits.is_empty() {
+        text += "The longest waits:\n";
+    }
+    for wait in waits {
+        text += &wrapped(&chain(profile, wait), width, " ");
+    }
+    for line in hog(profile).into_iter().chain(advice(profile, shown)) {
+        text += &wrapped(&line, width, "");
+    }
+    text
+}
+
+/// The longest waits: of each lock and pair of stacks one.
+fn longest(profile: &Profile) -> Vec<&Wait> {
+    let mut waits: Vec<&Wait> = profile.waits.iter().collect();
+    waits.sort_by_key(|wait| std::cmp::Reverse(wait.wait_ns));
+    let mut seen = HashSet::new();
+    waits.retain(|wait| seen.insert((wait.lock, wait.stack, wait.holder_stack)));
+    waits.truncate(MOST);
+    waits
+}
+
+fn lock(profile: &Profile, index: u32) -> String {
+    (profile.locks.get(index as usize)).map_or_else(String::new, name_or_address)
+}
+
+fn thread(profile: &Profile, index: u32) -> String {
+    match profile.threads.get(index as usize) {
+        Some(thread) if thread.name.is_empty() => thread.tid.to_string(),
+        Some(thread) => format!("{} ({})", thread.tid, overlock_profile::plain(&thread.name)),
+        None => "?".to_owned(),
+    }
+}
+
+/// A wait and what was behind it, in a sentence.
+fn chain(profile: &Profile, first: &Wait) -> String {
+    let mut text = format!(
+        "thread {} waited {} for {}",
+        thread(profile, first.thread),
+        time(first.wait_ns as f64),
+        lock(profile, first.lock),
+    );
+    let mut wait = first;
+    for _ in 0..MOST_LINKS {
+        let Some(holder) = wait.holder else {
+            text += &reason(&wait.parts);
+            break;
+        };
+        let _ = write!(text, ", held by {}", thread(profile, holder));
+        let next = wait
+            .behind
+            .and_then(|next| profile.waits.get(next as usize));
+        let Some(next) = next.filter(|next| is_reason(wait, next)) else {
+            text += &reason(&wait.parts);
+            break;
+        };
+        let _ = write!(text, ", which waited for {}", lock(profile, next.lock));
+        wait = next;
+    }
+    text
+}
+
+/// Whether a wait of the holder covers so much of a wait that it is why that was long.
+fn is_reason(wait: &Wait, behind: &Wait) -> bool {
+    let from = wait.began_ns.max(behind.began_ns);
+    let end = |wait: &Wait| wait.began_ns + wait.wait_ns;
+    let both = end(wait).min(end(behind)).saturating_sub(from);
+    both * 2 > wait.wait_ns
+}
+
+/// The largest part of waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Main {
+    Ran,
+    Preempted,
+    Throttled,
+    Blocked(String),
+    Handover,
+    NoCpu,
+    Unknown,
+}
+
+fn main(parts: &Parts) -> (Main, u64) {
+    let blocked = (parts.blocked.iter()).map(|one| (Main::Blocked(one.by.clone()), one.ns));
+    let all = [
+        (Main::Ran, parts.ran_ns),
+        (Main::Preempted, parts.preempted_ns),
+        (Main::Throttled, parts.throttled_ns),
+        (Main::Handover, parts.handover_ns),
+        (Main::NoCpu, parts.no_cpu_ns),
+        (Main::Unknown, parts.unknown_ns),
+    ];
+    let largest = all.into_iter().chain(blocked).max_by_key(|(_, ns)| *ns);
+    largest.unwrap_or((Main::Unknown, 0))
+}
+
+/// The end of a chain.
+fn reason(parts: &Parts) -> String {
+    match main(parts).0 {
+        Main::Ran => ", which ran".to_owned(),
+        Main::Preempted => ", which was not running: it had no CPU".to_owned(),
+        Main::Throttled => ", which was not running: the quota was used up".to_owned(),
+        Main::Blocked(by) if by == "page fault" => ", which waited for a page of memory".to_owned(),
+        Main::Blocked(by) if by == "stopped" => ", which was stopped".to_owned(),
+        Main::Blocked(by) => match by.strip_prefix("lock ") {
+            Some(lock) => format!(", which waited for {lock}"),
+            None => format!(", which was in the system call {by}"),
+        },
+        Main::Handover => ", and was not woken for most of the time".to_owned(),
+        Main::NoCpu => ", and had no CPU when it was woken".to_owned(),
+        Main::Unknown => String::new(),
+    }
+}
+
+/// The thread that has the locks for far longer than its share of the CPUs.
+fn hog(profile: &Profile) -> Option<String> {
+    let threads = &profile.threads;
+    let held: u64 = threads.iter().filter_map(|thread| thread.held_ns).sum();
+    let cpu: u64 = threads.iter().filter_map(|thread| thread.cpu_ns).sum();
+    let (index, most) = (threads.iter().enumerate()).max_by_key(|(_, thread)| thread.held_ns)?;
+    let [held, cpu] = [(most.held_ns?, held), (most.cpu_ns?, cpu)]
+        .map(|(own, all)| own as f64 / all.max(1) as f64);
+    let has_others = threads
+        .iter()
+        .filter(|thread| thread.held_ns > Some(0))
+        .count()
+        > 1;
+    (has_others && held > 0.5 && held > 2.0 * cpu).then(|| {
+        format!(
+            "Thread {} has held the locks for {:.0} % of the time that they were held, \
+             with {:.0} % of the CPU time.",
+            thread(profile, index as u32),
+            held * 100.0,
+            cpu * 100.0
+        )
+    })
+}
+
+/// One line about what to look at.
+fn advice(profile: &Profile, shown: Shown) -> Option<String> {
+    let locks = &profile.locks;
+    let is_wait = |sum: &&Sum| {
+        !locks
+            .get(sum.lock as usize)
+            .is_none_or(|lock| lock.is_event)
+    };
+    let all: u64 = profile
+        .sums
+        .iter()
+        .filter(is_wait)
+        .map(|sum| sum.wait_ns)
+        .sum();
+    let top = profile
+        .sums
+        .iter()
+        .filter(is_wait)
+        .max_by_key(|sum| sum.wait_ns)?;
+    let of_lock = profile.sums.iter().filter(|sum| sum.lock == top.lock);
+    let mut parts = Parts::default();
+    let mut wait_ns = 0;
+    for sum in of_lock {
+        parts.add(&sum.parts);
+        wait_ns += sum.wait_ns;
+    }
+    if wait_ns == 0 {
+        return None;
+    }
+    let percent = |part: u64, of: u64| format!("{:.0} %", part as f64 / of as f64 * 100.0);
+    let (main, ns) = main(&parts);
+    Some(format!(
+        "Look at {}, acquired in {}: {} of all waits. {}: {}",
+        lock(profile, top.lock),
+        shown.function(profile, Some(top.stack)),
+        percent(wait_ns, all),
+        percent(ns, wait_ns),
+        sentence(&main, &locks[top.lock as usize], profile)
+    ))
+}
+
+fn sentence(main: &Main, lock: &Lock, profile: &Profile) -> String {
+    let text = match main {
+        Main::Ran if lock.hold_avg_ns.is_some_and(|ns| ns < SHORT_NS) => {
+            let times = lock.acquisitions.unwrap_or_default();
+            return format!(
+                "the holder ran; sections are short, but there are {} of them: lock less often, \
+                 or split the lock.",
+                count(times as f64)
+            );
+        }
+        Main::Ran if lock.kind == "read" => {
+            "a writer ran and kept the readers out: write less often, or prepare outside of the lock."
+        }
+        Main::Ran if lock.kind == "write" => {
+            "readers or another writer ran: a writer starves where readers follow each other closely."
+        }
+        Main::Ran => "the holder ran: do less while the lock is held.",
+        Main::Preempted => {
+            "the holder could run and had no CPU: fewer threads would wait for less time."
+        }
+        Main::Throttled => {
+            let cpus = profile.run.quota.unwrap_or_default();
+            return format!(
+                "the quota of {cpus} CPUs throttles the holder: raise it, or use fewer threads."
+            );
+        }
+        Main::Blocked(by) if by == "page fault" => {
+            "the holder waited for pages of memory: touch them before the section."
+        }
+        Main::Blocked(by) if by == "stopped" => {
+            "the holder was stopped, by a debugger or a signal."
+        }
+        Main::Blocked(by) => match by.strip_prefix("lock ") {
+            Some(other) => {
+                return format!("the holder waited for {other} itself: look at that first.");
+            }
+            None => {
+                return format!(
+                    "the holder was in the system call {by}: move it out of the section."
+                );
+            }
+        },
+        Main::Handover => "it was free, and no waiter had it yet: wake-ups are slow here.",
+        Main::NoCpu => "the waiter was woken and had no CPU: there are more threads than CPUs.",
+        Main::Unknown => "the waits were too short, or too few, to say why.",
+    };
+    text.to_owned()
+}
+
+/// The text in lines of this width at most, where its words allow that.
+fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = String::new();
+    let mut line = indent.to_owned();
+    for word in text.split(' ') {
+        let is_first = line.trim().is_empty();
+        if !is_first && line.chars().count() + 1 + word.chars().count() > width {
+            lines += &line;
+            lines.push('\n');
+            line = format!("{indent} {word}");
+        } else {
+            line += if is_first { "" } else { " " };
+            line += word;
+        }
+    }
+    lines + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use overlock_profile::{Blocked, Stack, Thread};
+
+    use super::*;
+
+    fn profile() -> Profile {
+        let name = |name: &str| Lock {
+            name: name.to_owned(),
+            kind: "mutex".to_owned(),
+            ..Lock::default()
+        };
+        let thread = |tid| Thread {
+            tid,
+            ..Thread::default()
+        };
+        let wait = |thread, lock, holder, parts| Wait {
+            thread,
+            lock,
+            holder: Some(holder),
+            wait_ns: 41_000_000,
+            parts,
+            ..Wait::default()
+        };
+        let preempted = Parts {
+            preempted_ns: 41_000_000,
+            ..Parts::default()
+        };
+        let mut waits = vec![
+            wait(0, 0, 1, Parts::default()),
+            wait(1, 1, 2, preempted.clone()),
+        ];
+        waits[0].behind = Some(1);
+        let sum = Sum {
+            wait_ns: 41_000_000,
+            waits: 1,
+            parts: preempted,
+            ..Sum::default()
+        };
+        Profile {
+            locks: vec![name("pool"), name("log")],
+            threads: [12, 7, 3].map(thread).to_vec(),
+            sums: vec![sum],
+            stacks: vec![Stack::default()],
+            waits,
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn a_chain_is_told_to_its_end() {
+        let profile = profile();
+        assert_eq!(
+            chain(&profile, &profile.waits[0]),
+            "thread 12 waited 41 ms for pool, held by 7, which waited for log, held by 3, \
+             which was not running: it had no CPU"
+        );
+    }
+
+    /// Fails where threads that wait for each other make it endless.
+    #[test]
+    fn a_circle_has_an_end() {
+        let mut profile = profile();
+        profile.waits[1].behind = Some(0);
+        profile.waits[1].holder = Some(0);
+        assert!(chain(&profile, &profile.waits[0]).len() < 600);
+    }
+
+    #[test]
+    fn each_cause_has_its_advice() {
+        let mut profile = profile();
+        let mut of = |parts: Parts, says: &str| {
+            profile.sums[0].parts = parts;
+            let text = describe(&profile, Shown::default(), 80);
+            assert!(
+                text.lines().all(|line| line.chars().count() <= 80),
+                "{text}"
+            );
+            let text = text.replace("\n ", "");
+            assert!(text.contains("Look at pool"), "{text}");
+            assert!(text.contains(says), "{text}");
+        };
+        let blocked = |by: &str| Parts {
+            blocked: vec![Blocked {
+                by: by.to_owned(),
+                ns: 9,
+            }],
+            ..Parts::default()
+        };
+        of(blocked("write"), "system call write");
+        of(blocked("page fault"), "pages of memory");
+        of(blocked("stopped"), "was stopped");
+        of(blocked("lock log"), "waited for log itself");
+        let parts = Parts::default;
+        of(
+            Parts {
+                ran_ns: 9,
+                ..parts()
+            },
+            "do less while",
+        );
+        of(
+            Parts {
+                throttled_ns: 9,
+                ..parts()
+            },
+            "throttles",
+        );
+        of(
+            Parts {
+                preempted_ns: 9,
+                ..parts()
+            },
+            "fewer threads",
+        );
+        of(
+            Parts {
+                handover_ns: 9,
+                ..parts()
+            },
+            "wake-ups are slow",
+        );
+        of(
+            Parts {
+                no_cpu_ns: 9,
+                ..parts()
+            },
+            "more threads than CPUs",
+        );
+        of(
+            Parts {
+                unknown_ns: 9,
+                ..parts()
+            },
+            "to say why",
+        );
+    }
+
+    #[test]
+    fn a_thread_that_has_the_lock_for_longer_than_a_cpu_is_told() {
+        let mut profile = profile();
+        let figures = [(900, 10), (50, 45), (50, 45)];
+        for (thread, (held, cpu)) in profile.threads.iter_mut().zip(figures) {
+            (thread.held_ns, thread.cpu_ns) = (Some(held), Some(cpu));
+        }
+        let text = hog(&profile).unwrap();
+        assert!(
+            text.starts_with("Thread 12 has held the locks for 90 %"),
+            "{text}"
+        );
+        assert!(text.ends_with("10 % of the CPU time."), "{text}");
+        profile.threads[0].cpu_ns = Some(90);
+        assert_eq!(hog(&profile), None);
+    }
+}
