@@ -207,7 +207,10 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     };
     // SAFETY: the caller's promise.
     let status = unsafe { close(handle) };
-    namespaces::close_left();
+    // After an error the text for `dlerror` stays.
+    if status == 0 {
+        namespaces::close_left();
+    }
     status
 }
 

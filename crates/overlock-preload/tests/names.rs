@@ -67,6 +67,35 @@ fn a_plugin_shares_objects_with_its_host_however_it_is_loaded() {
     );
 }
 
+/// As PHP loads its extensions, and drivers of GPUs are loaded.
+#[test]
+fn the_cpp_standard_library_works_in_a_plugin() {
+    let program = program("host.c", "host");
+    let flags = ["-Dmain=plugin_main", "-shared", "-fPIC"];
+    let plugin = compile_as("standard.cpp", "names-host-plugin.so", &flags);
+    for how in ["deep", "apart"] {
+        same(&program, &[&plugin, Path::new(how)], &[DEFAULT]);
+    }
+}
+
+/// Fails where a library with the older table of names is passed over.
+#[test]
+fn a_wrapper_behind_is_called_whichever_table_it_has() {
+    let program = program("behind.c", "behind");
+    let library = library();
+    for style in ["gnu", "sysv"] {
+        let flags = ["-DLIBRARY", &format!("-Wl,--hash-style={style}")];
+        let wrapper = plugin("behind.c", &format!("behind-{style}"), &flags);
+        let preload = format!("{}:{}", library.display(), wrapper.display());
+        let output = run(&program, &[], &[("LD_PRELOAD", &preload)]);
+        assert_eq!(
+            text(&output.stdout),
+            "wrapped\nslept\n",
+            "{style}: {output:?}"
+        );
+    }
+}
+
 /// Fails where the loader runs out of namespaces, and where a line is written to a file that has
 /// taken the standard error's number.
 #[test]

@@ -5,6 +5,7 @@ use core::sync::atomic::AtomicUsize;
 
 use super::{Dynamic, LIBCS, LinkMap, replaced};
 
+const DT_HASH: i64 = 4;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_SONAME: i64 = 14;
@@ -41,13 +42,16 @@ pub(crate) struct Object {
     pub(crate) map: &'static LinkMap,
     strings: *const c_char,
     symbols: *const Symbol,
+    /// The table of names by hash; null if there is only the older one.
     hash: *const u32,
+    /// The number of symbols, of an object that has only that.
+    count: u32,
     versions: *const u16,
     pub(super) name: usize,
 }
 
 impl Object {
-    /// Returns `None` for an object without a table of symbols by hash.
+    /// Returns `None` for an object without a table of names.
     ///
     /// # Safety
     ///
@@ -57,11 +61,22 @@ impl Object {
         let map = unsafe { map.as_ref() }?;
         let value = |tag| map.entry(tag);
         let table = |tag| map.address(value(tag)?);
+        let hash: *const u32 = core::ptr::with_exposed_provenance(table(DT_GNU_HASH).unwrap_or(0));
+        let count = match hash.is_null() {
+            true => {
+                let older: *const [u32; 2] = core::ptr::with_exposed_provenance(table(DT_HASH)?);
+                // SAFETY: the table begins with the numbers of buckets and of symbols.
+                let [_, symbols] = unsafe { older.read() };
+                symbols
+            }
+            false => 0,
+        };
         Some(Object {
             map,
             strings: core::ptr::with_exposed_provenance(table(DT_STRTAB)?),
             symbols: core::ptr::with_exposed_provenance(table(DT_SYMTAB)?),
-            hash: core::ptr::with_exposed_provenance(table(DT_GNU_HASH)?),
+            hash,
+            count,
             versions: core::ptr::with_exposed_provenance(table(DT_VERSYM).unwrap_or(0)),
             name: value(DT_SONAME).unwrap_or(0),
         })
@@ -130,16 +145,22 @@ impl Object {
         name: &CStr,
         mut ask: impl FnMut(usize, &'static Symbol) -> Option<T>,
     ) -> Option<T> {
-        let (buckets, ..) = self.buckets();
-        let wanted = hash(name);
-        self.chain(wanted.checked_rem(buckets)?, |number, link| {
-            if link | 1 != wanted | 1 {
-                return None;
-            }
+        let mut ask = |number| {
             // SAFETY: a number from the table.
             let (symbol, its) = unsafe { self.symbol(number) };
             match its == name && symbol.section != 0 {
                 true => ask(number, symbol),
+                false => None,
+            }
+        };
+        if self.hash.is_null() {
+            return (1..self.count as usize).find_map(ask);
+        }
+        let (buckets, ..) = self.buckets();
+        let wanted = hash(name);
+        self.chain(wanted.checked_rem(buckets)?, |number, link| {
+            match link | 1 == wanted | 1 {
+                true => ask(number),
                 false => None,
             }
         })
@@ -147,14 +168,16 @@ impl Object {
 
     /// Asks about each name that it defines, once for each version, until there is an answer.
     pub(super) fn each_name<T>(&self, mut ask: impl FnMut(&CStr) -> Option<T>) -> Option<T> {
+        let mut ask = |number| {
+            // SAFETY: a number from the table.
+            let (symbol, name) = unsafe { self.symbol(number) };
+            if symbol.section == 0 { None } else { ask(name) }
+        };
+        if self.hash.is_null() {
+            return (1..self.count as usize).find_map(ask);
+        }
         let (buckets, ..) = self.buckets();
-        (0..buckets).find_map(|bucket| {
-            self.chain(bucket, |number, _| {
-                // SAFETY: a number from the table.
-                let (symbol, name) = unsafe { self.symbol(number) };
-                if symbol.section == 0 { None } else { ask(name) }
-            })
-        })
+        (0..buckets).find_map(|bucket| self.chain(bucket, |number, _| ask(number)))
     }
 
     /// Asks about each symbol of a bucket, by its number and its link in the chain, until there is

@@ -104,8 +104,12 @@ impl Replace<'_> {
     }
 
     fn object(&self, theirs: &Object, ours: &Object) -> bool {
+        let base = theirs.map.base;
         let mut all = 0..0;
-        self.each(theirs, ours, |symbol, _| {
+        self.each(theirs, ours, |symbol, function| {
+            if symbol.value.load(Relaxed) == function.addr().wrapping_sub(base) {
+                return true;
+            }
             let at = core::ptr::from_ref(symbol).addr();
             let end = at + size_of::<Symbol>();
             all = match all.is_empty() {
@@ -131,7 +135,6 @@ impl Replace<'_> {
         if !protect(before | libc::PROT_WRITE) {
             return false;
         }
-        let base = theirs.map.base;
         let done = self.each(theirs, ours, |symbol, function| {
             self.store(symbol, function.addr().wrapping_sub(base))
         });
