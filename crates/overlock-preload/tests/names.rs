@@ -96,6 +96,14 @@ fn a_wrapper_behind_is_called_whichever_table_it_has() {
     }
 }
 
+/// Fails (in a kill) where loading a plugin takes a system call that it does not take without us.
+#[test]
+fn a_program_under_a_filter_loads_plugins() {
+    let program = program("confined.c", "confined");
+    let plugin = plugin("apart_plugin.c", "confined-plugin", &["-DOWN"]);
+    same(&program, &[&plugin], &[DEFAULT, GLIBCS, GLIBCS_MUTEX]);
+}
+
 /// Fails where the loader runs out of namespaces, and where a line is written to a file that has
 /// taken the standard error's number.
 #[test]

@@ -1,7 +1,7 @@
 //! The first object of a namespace: a shared library that has no names, needs no other, and does
-//! nothing. It is a file in memory.
+//! nothing. It is a file without a name, in memory if that is possible.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::offset_of;
 use core::ptr::null_mut;
 
@@ -99,21 +99,34 @@ static STUB: Stub = Stub {
     strings: *b"\0overlock-namespace\0\0\0\0\0",
 };
 
-/// Opens the stub in a new namespace; null if that is not possible.
-pub(super) fn open(load: Open) -> *mut c_void {
+/// A new file without a name; `None` if that is not possible.
+fn file() -> Option<isize> {
     /// Linux 6.3 wants to be told that nobody runs it, and older ones refuse to be.
     const NOT_TO_BE_RUN: c_int = 8;
-    let name = c"overlock".as_ptr();
-    let make = |flags: c_int| {
+    let in_memory = |flags: c_int| {
+        let name = c"overlock".as_ptr();
         // SAFETY: a name, and flags.
         unsafe { system_call!(libc::SYS_memfd_create, name, flags) }
     };
-    let close_on_exec = libc::MFD_CLOEXEC as c_int;
-    let make = || match make(close_on_exec | NOT_TO_BE_RUN) {
-        file if file < 0 => make(close_on_exec),
-        file => file,
+    let in_folder = |folder: &CStr| {
+        let (here, folder) = (libc::AT_FDCWD, folder.as_ptr());
+        let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC;
+        // SAFETY: a path, flags, and a mode.
+        unsafe { system_call!(libc::SYS_openat, here, folder, flags, 0o600) }
     };
-    let Some(file) = extras::ask(make).filter(|&file| file >= 0) else {
+    let close_on_exec = libc::MFD_CLOEXEC as c_int;
+    let is_file = |file: &isize| *file >= 0;
+    // A filter that allows a program to load plugins knows `openat`.
+    extras::ask(|| in_memory(close_on_exec | NOT_TO_BE_RUN))
+        .filter(is_file)
+        .or_else(|| extras::ask(|| in_memory(close_on_exec)).filter(is_file))
+        .or_else(|| Some(in_folder(c"/dev/shm")).filter(is_file))
+        .or_else(|| Some(in_folder(c"/tmp")).filter(is_file))
+}
+
+/// Opens the stub in a new namespace; null if that is not possible.
+pub(super) fn open(load: Open) -> *mut c_void {
+    let Some(file) = file() else {
         return null_mut();
     };
     let (stub, size) = (&raw const STUB, size_of::<Stub>());
