@@ -50,7 +50,7 @@ use crate::site::Site;
 use flight::Holder;
 pub(crate) use kept::keeps;
 pub(crate) use objects::initialised;
-pub(crate) use record::{released_by, sample, sample_shared, unfair};
+pub(crate) use record::{released_by, sample, sample_shared, unfair, unfair_weight};
 use single::Shown;
 pub(crate) use single::{releases, takes, thread_id};
 pub(crate) use spot::{Spot, Where};
@@ -76,7 +76,7 @@ pub(crate) fn takes_lock() {
 }
 
 /// Of the acquisitions that bypass waiters, one in this many is counted.
-const UNFAIR: u32 = 32;
+const UNFAIR: u32 = 128;
 
 /// Up to this number of a lock's acquisitions all unfair ones are counted: rare ones would not show
 /// otherwise.
@@ -89,6 +89,13 @@ fn one_in(rate: u32, count: u32) -> bool {
     // first ones are not among the highest, so a lock that is acquired once is not sampled with a
     // large weight.
     count.wrapping_mul(0x9e37_79b1) > u32::MAX - u32::MAX / rate
+}
+
+/// Whether an acquisition while others wait has to be looked at; `count` is a different number each
+/// time. A [profile](single) needs the owner of each.
+#[inline(always)]
+pub(crate) fn looks_at_unfair(count: u32) -> bool {
+    unfair_weight(count).is_some() || config::get().profile
 }
 
 /// Whether an acquisition without a wait may have to be recorded; `count` is a different number

@@ -30,7 +30,9 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     // Decided before the acquisition: while that atomic operation is under way the processor has
     // nothing else to do, and after it this would cost extra. The general path decides again.
     let count = mutex.acquisitions().load(Relaxed);
-    let is_general = stat::sampled(count) || mutex.is_watched(count) || lock.is_contended();
+    let is_general = stat::sampled(count)
+        || mutex.is_watched(count)
+        || lock.seems_contended() && stat::looks_at_unfair(count);
     if is_general || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
     }
@@ -99,13 +101,16 @@ impl Mutex {
         // A watched one counts for nothing: it is not chosen by chance.
         let watched = self.is_watched(count).then_some(0);
         let weight = stat::weight(count, true).or(watched);
-        let at = (is_waited_for || weight.is_some()).then(|| self.at(site));
+        let unfair = is_waited_for.then(|| stat::unfair_weight(count)).flatten();
+        let at = (unfair.is_some() || weight.is_some()).then(|| self.at(site));
         let error = self.try_acquire();
         if error == 0 {
+            if is_waited_for {
+                stat::takes(self.address());
+            }
             let flight = at.map(|at| {
-                if is_waited_for {
-                    stat::unfair(&at, count);
-                    stat::takes(self.address());
+                if let Some(unfair) = unfair {
+                    stat::unfair(&at, unfair);
                 }
                 weight.map_or(0, |weight| stat::sample(at, weight))
             });

@@ -106,13 +106,16 @@ impl RwLock {
         let is_waited_for = self.recommended().is_contended();
         let call = thread::begin_call();
         let weight = stat::weight(call, false);
-        let at = (is_waited_for || weight.is_some()).then(|| self.at(ObjectKind::Read, site));
+        let unfair = is_waited_for.then(|| stat::unfair_weight(call)).flatten();
+        let at = (unfair.is_some() || weight.is_some()).then(|| self.at(ObjectKind::Read, site));
         let error = self.try_take_share(passing);
         if error == 0 {
             self.note_reader(site);
-            if let Some(at) = at.filter(|_| is_waited_for) {
-                stat::unfair(&at, call);
+            if is_waited_for {
                 stat::takes(self.address());
+            }
+            if let (Some(at), Some(unfair)) = (at, unfair) {
+                stat::unfair(&at, unfair);
             }
             if let (Some(at), Some(weight)) = (at, weight) {
                 stat::sample_shared(&at, weight);
@@ -149,15 +152,18 @@ impl RwLock {
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
         let count = self.writes();
         let weight = stat::weight(count, true);
-        let at = (is_waited_for || weight.is_some()).then(|| self.at(ObjectKind::Write, site));
+        let unfair = is_waited_for.then(|| stat::unfair_weight(count)).flatten();
+        let at = (unfair.is_some() || weight.is_some()).then(|| self.at(ObjectKind::Write, site));
         let error = self.try_take();
         if error != 0 {
             return error;
         }
         self.note_writer(site);
-        if let Some(at) = at.filter(|_| is_waited_for) {
-            stat::unfair(&at, count);
+        if is_waited_for {
             stat::takes(self.address());
+        }
+        if let (Some(at), Some(unfair)) = (at, unfair) {
+            stat::unfair(&at, unfair);
         }
         if let (Some(at), Some(weight)) = (at, weight) {
             self.observed.store(stat::sample(at, weight), Relaxed);

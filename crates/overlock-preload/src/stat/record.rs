@@ -22,14 +22,19 @@ pub(crate) fn sample_shared(at: &Spot, weight: u32) {
     without_flight(at, weight, None);
 }
 
-/// Counts an acquisition while others waited for the lock; `count` is a different number each time,
-/// the lock's own or the thread's.
-#[cold]
-pub(crate) fn unfair(at: &Spot, count: u32) {
-    let weight = if count < FEW { 1 } else { UNFAIR };
-    if weight != 1 && !one_in(UNFAIR, count) {
-        return;
+/// The weight of an acquisition while others waited for the lock; `None` if it is not counted.
+/// `count` is a different number each time, the lock's own or the thread's. Asked first: of a
+/// contended lock nearly all are such, and each spot is a walk through the callers.
+pub(crate) fn unfair_weight(count: u32) -> Option<u32> {
+    match count < FEW {
+        true => Some(1),
+        false => one_in(UNFAIR, count).then_some(UNFAIR),
     }
+}
+
+/// Counts such an acquisition.
+#[cold]
+pub(crate) fn unfair(at: &Spot, weight: u32) {
     if let Some((_, entry)) = at.entry() {
         entry.unfair.fetch_add(weight.into(), Relaxed);
     }

@@ -118,6 +118,21 @@ fn four_bytes_and_no_system_call_on_the_fast_path() {
 }
 
 #[test]
+fn it_seems_contended_from_the_first_sleeper_on() {
+    let lock = held();
+    assert!(!lock.seems_contended());
+    for flags in [WAKE, HANDOFF, TIGHT, PARITY, TIGHT | PARITY] {
+        lock.word.store(LOCKED | flags, Relaxed);
+        assert!(!lock.seems_contended(), "{flags:#x}");
+    }
+    for sleepers in [1, 63, 64, 5_000, (1 << 14) - 1, (1 << 14) + 1] {
+        lock.word
+            .store(LOCKED | WAKE | (sleepers * SLEEPER), Relaxed);
+        assert!(lock.seems_contended() && lock.is_contended(), "{sleepers}");
+    }
+}
+
+#[test]
 fn a_spinning_waiter_takes_a_free_lock_and_is_never_counted() {
     let lock = held();
     let one = locker(1, lock);
