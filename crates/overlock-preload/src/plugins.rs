@@ -205,6 +205,7 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(close) = close else {
         return -1;
     };
+    namespaces::uses(handle);
     // SAFETY: the caller's promise.
     let status = unsafe { close(handle) };
     // After an error the text for `dlerror` stays.

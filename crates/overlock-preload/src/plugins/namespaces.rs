@@ -20,15 +20,12 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
-use overlock::Linux;
-use overlock_core::links::backoff_sleep;
 use overlock_linux::__private::system_call;
 
 use super::{Close, Open};
 use crate::config;
 use crate::elf::replaced::Replace;
 use crate::elf::{self, LinkMap, Object};
-use crate::fork;
 use crate::thread::me;
 
 /// `LM_ID_NEWLM`.
@@ -66,10 +63,12 @@ const OBJECTS: usize = 4;
 
 type Handles = [*mut c_void; OBJECTS];
 
-/// A namespace.
+/// A place for a namespace. A thread that makes or closes one calls the loader, whose lock another
+/// thread may hold that comes here. So nobody waits here: a place that is busy is passed over.
 #[derive(Debug)]
 struct Namespace {
-    /// The handles of what we have opened in it; all null for no namespace.
+    state: AtomicU32,
+    /// The handles of what we have opened in it.
     handles: [AtomicPtr<c_void>; OBJECTS],
     /// The number of objects that came with that.
     objects: AtomicU32,
@@ -79,8 +78,16 @@ struct Namespace {
     is_used: AtomicBool,
 }
 
+/// Of a place: there is no namespace.
+const FREE: u32 = 0;
+/// A thread owns it.
+const BUSY: u32 = 1;
+/// There is a namespace.
+const MADE: u32 = 2;
+
 static NAMESPACES: [Namespace; MOST] = [const {
     Namespace {
+        state: AtomicU32::new(FREE),
         handles: [const { AtomicPtr::new(null_mut()) }; OBJECTS],
         objects: AtomicU32::new(0),
         thread: AtomicUsize::new(0),
@@ -88,75 +95,51 @@ static NAMESPACES: [Namespace; MOST] = [const {
     }
 }; MOST];
 
-/// Guards the namespaces: 0, or one more than the process's generation. A child of fork() does not
-/// wait for a thread of its parent.
-static OWNER: AtomicU32 = AtomicU32::new(0);
-
-fn locked<T>(run: impl FnOnce() -> T) -> T {
-    let mine = fork::generation().wrapping_add(1);
-    loop {
-        // Acquire: pairs with the release below.
-        match OWNER.compare_exchange(0, mine, Acquire, Relaxed) {
-            Ok(_) => break,
-            Err(owner) if owner == mine => backoff_sleep::<Linux>(),
-            // The parent's. Acquire: as above, for another thread of this child.
-            Err(owner) => match OWNER.compare_exchange(owner, mine, Acquire, Relaxed) {
-                Ok(_) => break,
-                Err(_) => continue,
-            },
-        }
-    }
-    let result = run();
-    // Release: pairs with the acquire above.
-    OWNER.store(0, Release);
-    result
-}
-
 impl Namespace {
-    fn handles(&self) -> Handles {
-        // Relaxed, as all here: see `locked`.
-        core::array::from_fn(|index| self.handles[index].load(Relaxed))
+    /// Makes the calling thread the owner of a place in this state. In a child of fork() another
+    /// thread's place stays busy.
+    fn claim(&self, state: u32) -> bool {
+        // state -> busy. Acquire: pairs with the release in `leave`.
+        (self.state.compare_exchange(state, BUSY, Acquire, Relaxed)).is_ok()
     }
 
-    fn set(&self, handles: Handles) {
-        for (place, handle) in self.handles.iter().zip(handles) {
-            place.store(handle, Relaxed);
-        }
+    fn leave(&self, state: u32) {
+        // busy -> state. Release: pairs with the acquire in `claim`.
+        self.state.store(state, Release);
     }
 
     /// Closes it if nothing of the program's is left in it, and nothing is being loaded.
     fn close_if_left(&self, thread: usize) {
-        let handles = self.handles();
-        let Some(objects) = count(handles[0]) else {
+        if !self.claim(MADE) {
             return;
-        };
-        if objects > self.objects.load(Relaxed) {
-            self.is_used.store(true, Relaxed);
-        } else if self.is_used.load(Relaxed) || self.thread.load(Relaxed) == thread {
-            self.set([null_mut(); OBJECTS]);
-            close(handles);
         }
+        let handles = self.handles.each_ref().map(|handle| handle.load(Relaxed));
+        let is_used = count(handles[0]) > self.objects.load(Relaxed);
+        if is_used {
+            self.is_used.store(true, Relaxed);
+        }
+        if is_used || !self.is_used.load(Relaxed) && self.thread.load(Relaxed) != thread {
+            return self.leave(MADE);
+        }
+        close(handles);
+        self.leave(FREE);
     }
 }
 
 /// Whether there is a namespace.
 fn is_any() -> bool {
-    // Relaxed: who has a handle of one has seen that it was made.
-    let is_some = |namespace: &Namespace| !namespace.handles[0].load(Relaxed).is_null();
-    NAMESPACES.iter().any(is_some)
+    // Relaxed: a thread that has a handle of one has seen that it was made.
+    let is_made = |namespace: &Namespace| namespace.state.load(Relaxed) != FREE;
+    NAMESPACES.iter().any(is_made)
 }
 
-/// The program has closed an object.
+/// Closes the namespaces in which nothing of the program's is left.
 pub(super) fn close_left() {
     if is_any() {
-        locked(close_all_left);
-    }
-}
-
-fn close_all_left() {
-    let thread = me();
-    for namespace in &NAMESPACES {
-        namespace.close_if_left(thread);
+        let thread = me();
+        for namespace in &NAMESPACES {
+            namespace.close_if_left(thread);
+        }
     }
 }
 
@@ -165,8 +148,7 @@ pub(super) fn uses(handle: *mut c_void) {
     if !is_any() {
         return;
     }
-    let mut walk = Walk::from(handle);
-    walk.run();
+    let walk = Walk::from(handle);
     for namespace in &NAMESPACES {
         if namespace.handles[0].load(Relaxed).addr() == walk.first {
             namespace.is_used.store(true, Relaxed);
@@ -179,17 +161,20 @@ pub(super) fn make(open: Open) -> Option<c_long> {
     if config::get().mutex == config::Lock::Glibc {
         end_single_threaded();
     }
-    locked(|| {
-        close_all_left();
-        let is_free = |namespace: &&Namespace| namespace.handles[0].load(Relaxed).is_null();
-        let place = NAMESPACES.iter().find(is_free)?;
-        let (number, handles) = fill(open)?;
-        place.objects.store(count(handles[0])?, Relaxed);
+    close_left();
+    let (number, handles) = fill(open)?;
+    // There are as many places as namespaces. A child of fork() may have lost some: then this one
+    // stays.
+    if let Some(place) = NAMESPACES.iter().find(|place| place.claim(FREE)) {
+        place.objects.store(count(handles[0]), Relaxed);
         place.thread.store(me(), Relaxed);
         place.is_used.store(false, Relaxed);
-        place.set(handles);
-        Some(number)
-    })
+        for (place, handle) in place.handles.iter().zip(handles) {
+            place.store(handle, Relaxed);
+        }
+        place.leave(MADE);
+    }
+    Some(number)
 }
 
 /// Has the program's C library know of several threads, by a thread that ends at once. Before the
@@ -292,27 +277,27 @@ fn close(handles: Handles) {
 struct Walk {
     from: *const LinkMap,
     first: usize,
+    /// The number of objects from the beginning of the walk on.
     objects: u32,
 }
 
 impl Walk {
+    /// Walks from the object with this handle.
     fn from(handle: *mut c_void) -> Walk {
-        Walk {
+        let mut result = Walk {
             from: handle.cast_const().cast(),
             first: 0,
             objects: 0,
-        }
-    }
-
-    fn run(&mut self) {
+        };
         // The loader's lock is held while the function is called: no object comes or goes.
         // SAFETY: a function of that type, which gets this pointer.
-        unsafe { elf::iterate(walk, core::ptr::from_mut(self).cast()) };
+        unsafe { elf::iterate(walk, (&raw mut result).cast()) };
+        result
     }
 }
 
 unsafe extern "C" fn walk(_: *mut libc::dl_phdr_info, _: usize, walk: *mut c_void) -> c_int {
-    // SAFETY: the pointer that `run` has passed.
+    // SAFETY: the pointer that `from` has passed.
     let walk: &mut Walk = unsafe { &mut *walk.cast() };
     let mut map = walk.from;
     // SAFETY: a handle is the description of an object, and the list ends with null both ways.
@@ -330,10 +315,6 @@ unsafe extern "C" fn walk(_: *mut libc::dl_phdr_info, _: usize, walk: *mut c_voi
 }
 
 /// The number of objects from this one on.
-fn count(handle: *mut c_void) -> Option<u32> {
-    let mut walk = Walk::from(handle);
-    (!handle.is_null()).then(|| {
-        walk.run();
-        walk.objects
-    })
+fn count(handle: *mut c_void) -> u32 {
+    Walk::from(handle).objects
 }
