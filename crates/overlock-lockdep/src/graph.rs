@@ -200,6 +200,7 @@ impl Graph {
                     return Added::Fine;
                 }
                 if edge.implies(&new) && new.implies(&edge) {
+                    self.note_place(number, key, guards); // it was forgotten
                     same = Some((number, edge));
                 }
                 sightings += 1;

@@ -218,6 +218,9 @@ impl Read for Drained {
 /// Begins the line of JSON behind a report.
 const FOR_PROGRAMS: char = '\x1d';
 
+/// Begins a line that belongs to no report.
+const NOTICE: &str = "lockdep: ";
+
 /// Prints what has come by now at once: a report is not mixed with the program's own output.
 /// Returns the reports.
 fn show(source: impl Read, suppressions: &Suppressions) -> Vec<Report> {
@@ -245,6 +248,8 @@ fn show(source: impl Read, suppressions: &Suppressions) -> Vec<Report> {
                     reports.push(report);
                 }
             }
+            // A notice, between reports.
+            None if text.is_empty() && raw.starts_with(NOTICE) => shown += &raw,
             None => text += &named(&raw, |path, at| symbols.at(path, at)),
         }
         if last.is_some() {
@@ -286,5 +291,14 @@ mod tests {
         let mut taken = Vec::new();
         Drained::new(from).read_to_end(&mut taken).unwrap();
         assert_eq!(taken, long);
+    }
+
+    #[test]
+    fn a_report_has_the_text_before_its_line_and_no_notice() {
+        let json = r#"{"lockdep":"order","title":"t","warning":false,"thread":7,"held":[]}"#;
+        let came = format!("lockdep: too many\n\n===\nthe text\n\x1d{json}\n\0\n");
+        let reports = show(came.as_bytes(), &Suppressions::default());
+        let texts: Vec<_> = reports.iter().map(|report| report.text.as_str()).collect();
+        assert_eq!(texts, ["\n===\nthe text\n"]);
     }
 }

@@ -245,6 +245,33 @@ fn an_edge_is_kept_for_a_few_guards_and_always_without() {
     assert_eq!(graph.edges(), SIGHTINGS + 1);
 }
 
+/// Between a first and a last edge that are under one lock, layers of four nodes: each way through
+/// them is a cycle that cannot happen.
+fn through_layers(layers: u32) -> Added {
+    let graph = Graph::new();
+    let node = |layer: u32, place: u32| 20 + 4 * layer + place;
+    put(&graph, guarded(edge(2, X, 3, X), &[7]), &But(0));
+    put(&graph, guarded(edge(4, X, 1, X), &[7]), &But(0));
+    for place in 0..4 {
+        put(&graph, edge(3, X, node(0, place), X), &But(0));
+        put(&graph, edge(node(layers - 1, place), X, 4, X), &But(0));
+        for (layer, next) in (1..layers).flat_map(|layer| (0..4).map(move |next| (layer, next))) {
+            let new = edge(node(layer - 1, place), X, node(layer, next), X);
+            put(&graph, new, &But(0));
+        }
+    }
+    put(&graph, edge(1, X, 2, X), &But(0))
+}
+
+/// Fails where a search that has given up counts as one that has found nothing.
+#[test]
+fn a_search_that_gives_up_is_unknown() {
+    let few = through_layers(3);
+    assert!(matches!(few, Added::Harmless(Reason::Gate, _)));
+    let many = through_layers(8);
+    assert!(matches!(many, Added::Circle(found) if found.is_unknown));
+}
+
 /// Fails where the set of known edges fills up for ever, or where an edge is kept again after it
 /// was emptied.
 #[test]
