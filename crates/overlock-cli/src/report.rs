@@ -82,10 +82,7 @@ fn of_profile(args: &Args) -> Result<(), Exit> {
         print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&profile)?;
-    let named = args.profile.named();
-    if !named.is_empty() {
-        stat::say(&format!("overlock: wrote {}\n", named.join(", ")));
-    }
+    args.profile.say_written();
     Ok(())
 }
 

@@ -113,6 +113,66 @@ function add(map, key, value) {
   map.set(key, (map.get(key) || 0) + value);
 }
 
+/** A lock with its waits. Of a hundred thousand only some are looked at: the rest is done then. */
+class LockRow {
+  constructor(index) {
+    this.index = index;
+    this.lock = profile.locks[index];
+    this.name = this.lock.name;
+    this.parts = CAUSES.map(() => 0);
+    Object.assign(this, { sums: [], waits: 0, ns: 0, max: 0, gaveUp: 0, known: {} });
+  }
+
+  add(sum) {
+    this.sums.push(sum);
+    this.waits += sum.waits;
+    this.ns += sum.wait_ns;
+    this.max = Math.max(this.max, sum.max_ns);
+    this.gaveUp += sum.gave_up;
+    for (let cause = 0; cause < this.parts.length; cause++) this.parts[cause] += sum.parts[cause];
+  }
+
+  once(name, make) {
+    if (!(name in this.known)) this.known[name] = make();
+    return this.known[name];
+  }
+
+  /** The time at each place, of waiters or of holders. */
+  times(stack) {
+    const times = new Map();
+    for (const sum of this.sums) add(times, place(sum[stack]), sum.wait_ns);
+    return times;
+  }
+
+  quantile(share) {
+    return this.once(share, () => quantile(this.lock, share, this.max));
+  }
+
+  get waiters() {
+    return this.once("waiters", () => this.times("stack"));
+  }
+
+  get holders() {
+    return this.once("holders", () => this.times("holder_stack"));
+  }
+
+  get waiter() {
+    return this.once("waiter", () => most(this.waiters));
+  }
+
+  get holder() {
+    return this.once("holder", () => most(this.holders));
+  }
+
+  get blocked() {
+    return this.once("blocked", () => {
+      const times = new Map();
+      for (const sum of this.sums) for (const [by, ns] of sum.blocked) add(times, by, ns);
+      return times;
+    });
+  }
+}
+
 /** Locks with waits, the longest first. */
 function locks() {
   if (cache.locks) return cache.locks;
@@ -121,41 +181,12 @@ function locks() {
     if (!isShown(sum.lock) || !sum.waits) continue;
     let row = rows.get(sum.lock);
     if (!row) {
-      const lock = profile.locks[sum.lock];
-      row = {
-        index: sum.lock,
-        lock,
-        name: lock.name,
-        waits: 0,
-        ns: 0,
-        max: 0,
-        gaveUp: 0,
-        waiters: new Map(),
-        holders: new Map(),
-        parts: CAUSES.map(() => 0),
-        blocked: new Map(),
-      };
+      row = new LockRow(sum.lock);
       rows.set(sum.lock, row);
     }
-    row.waits += sum.waits;
-    row.ns += sum.wait_ns;
-    row.max = Math.max(row.max, sum.max_ns);
-    row.gaveUp += sum.gave_up;
-    add(row.waiters, place(sum.stack), sum.wait_ns);
-    add(row.holders, place(sum.holder_stack), sum.wait_ns);
-    sum.parts.forEach((ns, cause) => {
-      row.parts[cause] += ns;
-    });
-    for (const [by, ns] of sum.blocked) add(row.blocked, by, ns);
+    row.add(sum);
   }
   cache.locks = [...rows.values()].sort((a, b) => b.ns - a.ns);
-  for (const row of cache.locks) {
-    row.waiter = most(row.waiters);
-    row.holder = most(row.holders);
-    [row.p50, row.p90, row.p99, row.p999] = [0.5, 0.9, 0.99, 0.999].map((share) =>
-      quantile(row.lock, share, row.max),
-    );
-  }
   return cache.locks;
 }
 

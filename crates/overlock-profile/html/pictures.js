@@ -16,7 +16,7 @@ function drawCauses() {
     row.parts.forEach((ns, at) => {
       all.parts[at] += ns;
     });
-    for (const [by, ns] of row.blocked) add(all.blocked, by, ns);
+    for (const sum of row.sums) for (const [by, ns] of sum.blocked) add(all.blocked, by, ns);
   }
   const legend = CAUSES.map((cause, at) => {
     const sure = confidence(at);
@@ -129,7 +129,7 @@ function drawLengths() {
       picture.append(bar);
     }
     const marks = [
-      ...MARKS.map(([name, share]) => [name, quantile(row.lock, share, row.max)]),
+      ...MARKS.map(([name, share]) => [name, row.quantile(share)]),
       ["longest", row.max],
     ];
     for (const [name, ns] of marks) {

@@ -109,7 +109,7 @@ impl<'a> Builder<'a> {
         let profile = self.profile;
         let began_ns = wait.began_ns.saturating_sub(profile.run.began_ns);
         let time = Timestamp::from_nanos_since_reference;
-        let (began, ended) = (time(began_ns), time(began_ns + wait.wait_ns));
+        let (began, ended) = (time(began_ns), time(began_ns.saturating_add(wait.wait_ns)));
         let frames = self.shown.frames(profile, wait.stack);
         let frames: Vec<fx::FrameInfo> = frames
             .into_iter()

@@ -83,7 +83,7 @@ fn events(profile: &Profile, shown: Shown) -> Vec<Event> {
             wait,
             is_release,
         };
-        let ended_ns = began_ns + wait.wait_ns;
+        let ended_ns = began_ns.saturating_add(wait.wait_ns);
         slices[wait.thread as usize].push(slice(began_ns, ended_ns, false));
         if let (Some(holder), Some(released_ns)) = (wait.holder, wait.released_ns) {
             let released_ns = released_ns.saturating_sub(profile.run.began_ns);

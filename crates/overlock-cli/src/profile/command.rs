@@ -143,7 +143,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         stat::say(&why::describe(&profile, args.files.shown(), width));
     }
     files.write(&profile)?;
-    stat::say(&format!("overlock: wrote {}\n", named.named().join(", ")));
+    named.say_written();
     Err(Exit::Program(status))
 }
 
@@ -178,7 +178,7 @@ fn attached(args: &Args, pid: u32, files: Files, named: &files::Args) -> Result<
         print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&profile)?;
-    stat::say(&format!("overlock: wrote {}\n", named.named().join(", ")));
+    named.say_written();
     Ok(())
 }
 

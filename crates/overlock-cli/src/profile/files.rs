@@ -1,13 +1,14 @@
 //! The files that are made of a profile.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use overlock_profile::{By, Profile, Shown, firefox, flame, folded, html, json, perfetto, pprof};
 
 use crate::exit::Exit;
 use crate::files;
+use crate::stat::say;
 
 /// The files for a profile.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -96,12 +97,17 @@ impl Args {
         named.next()
     }
 
-    /// The files that will be written, for a message.
-    pub fn named(&self) -> Vec<String> {
-        let given = self.given().into_iter();
-        given
-            .filter_map(|(_, path)| path.as_deref().map(files::name))
-            .collect()
+    /// Says which files were written.
+    pub fn say_written(&self) {
+        let paths = self
+            .given()
+            .into_iter()
+            .filter_map(|(_, path)| path.as_deref());
+        let named = paths.filter(|path| *path != Path::new("-"));
+        let names: Vec<String> = named.map(files::name).collect();
+        if !names.is_empty() {
+            say(&format!("overlock: wrote {}\n", names.join(", ")));
+        }
     }
 }
 

@@ -54,7 +54,8 @@ fn table(rows: &[Row], width: Option<u16>) -> String {
     let first = Column::of_names("lock", rows, |row| name(row.lock));
     let quantile = |row: &Row, share| match row.lock.distribution.count() {
         0 => NOTHING.to_owned(),
-        _ => time(row.lock.distribution.quantile(share) as f64),
+        // Lengths in it are rounded up.
+        _ => time(row.lock.distribution.quantile(share).min(row.max_ns) as f64),
     };
     let groups = [
         vec![
