@@ -6,9 +6,9 @@
 //!
 //! - By `RTLD_DEEPBIND`, its own definitions and those of its libraries, of which one is the C
 //!   library, come before the program's. So our functions take the place of the C library's in its
-//!   table of symbols before the plugin is loaded: see [`elf::replaced`].
+//!   table of symbols before the plugin is loaded: see `elf::replaced`.
 //! - By `dlmopen`, it has a C library of its own. That is loaded before it, and its table gets our
-//!   lock functions: see [`namespaces`].
+//!   lock functions: see `namespaces`.
 //! - By a handle, or by `RTLD_NEXT` in a library that is loaded later. The answer is our function,
 //!   except for a library behind us in the program's order that wraps the function.
 //!
