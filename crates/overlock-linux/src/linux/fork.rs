@@ -5,7 +5,7 @@ use overlock_core::fork::forget_others;
 #[cfg(feature = "family")]
 use overlock_family::fork::forget_others;
 
-use super::{Linux, extras, slot, spin};
+use super::{Linux, extras, jump, slot, spin};
 
 impl Linux {
     /// Makes the tables of this platform those of a process with one thread: slots, nodes, and the
@@ -28,6 +28,7 @@ impl Linux {
     pub unsafe fn after_fork() {
         extras::forget_others();
         spin::forget();
+        jump::forget();
         // SAFETY: the caller's promise.
         unsafe { forget_others::<Linux>(slot::mine(), slot::give_anew) }
     }

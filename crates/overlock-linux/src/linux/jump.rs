@@ -95,6 +95,12 @@ pub fn jump_out() {
     });
 }
 
+/// After fork() in the child: the locks forget their waiters, and what the thread owns in waits
+/// that a handler has interrupted.
+pub(super) fn forget() {
+    DEPTH.with(|depth| depth.store(0, Relaxed));
+}
+
 /// Runs `body` with signals blocked, unless such calls have been given up. Those of a thread's own
 /// faults, and of a filter that traps system calls, stay open: blocked ones would end the program.
 #[inline(never)]
@@ -144,7 +150,7 @@ mod tests {
     fn a_wait_that_a_jump_has_abandoned_owns_nothing() {
         begin_gate(0);
         assert!(owns_gate(0));
-        DEPTH.with(|depth| depth.store(0, Relaxed));
+        forget();
         assert!(!owns_gate(0) && !end_gate(0));
         assert_eq!(depth(), 0);
     }
