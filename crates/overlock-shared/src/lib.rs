@@ -38,7 +38,7 @@ pub const ENTRIES: usize = 8192;
 pub const HOLDERS: usize = 8192;
 /// The number of pairs of an entry and a lock that threads waited for there.
 pub const OBJECTS: usize = 8192;
-/// The number of frames of all stacks together. Stacks that begin alike share them.
+/// The number of frames of all stacks together. Stacks whose threads have begun alike share them.
 pub const FRAMES: usize = 32768;
 /// The most frames of a stack, from the call site outwards.
 pub const DEPTH: usize = 64;
@@ -332,8 +332,8 @@ pub struct Object {
     pub wait_ns: AtomicU64,
 }
 
-/// A frame of stacks. A stack has the number of its outermost frame, from 1 on; it goes inwards
-/// from there to the call site. Stacks with the same call site and first callers share these.
+/// A frame of stacks. A stack has the number of its call site, from 1 on; it goes outwards from
+/// there. Stacks whose threads have begun alike share these frames.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Frame {
@@ -341,8 +341,8 @@ pub struct Frame {
     pub key: AtomicU64,
     /// A return address.
     pub address: AtomicU64,
-    /// The number of the frame that it has called; 0 of the call site.
-    pub inner: AtomicU32,
+    /// The number of the frame that has called it; 0 of the outermost.
+    pub caller: AtomicU32,
     /// 1 once the two fields can be read.
     pub ready: AtomicU32,
 }
@@ -360,10 +360,9 @@ impl Table {
                 return 0;
             };
             addresses[count] = frame.address.load(Relaxed);
-            number = frame.inner.load(Relaxed);
+            number = frame.caller.load(Relaxed);
             count += 1;
         }
-        addresses[..count].reverse();
         count
     }
 }

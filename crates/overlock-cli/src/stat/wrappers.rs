@@ -26,8 +26,8 @@ pub fn named(stack: &[Place]) -> Option<&Place> {
     let first = stack.first()?;
     let is_end = |place: &Place| match (&place.function, &place.module) {
         (Some(name), _) => rules.ends(name),
-        // Without symbols: threads begin in the C library, and wrappers call each other.
-        (None, Some(module)) => first.module.as_ref() == Some(module) || is_librarys(module),
+        // Without symbols: threads begin in the C library.
+        (None, Some(module)) => is_librarys(module),
         (None, None) => true,
     };
     let length = stack.iter().position(is_end).unwrap_or(stack.len());

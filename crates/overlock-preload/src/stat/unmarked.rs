@@ -34,20 +34,22 @@ pub fn step(
     };
     let by_stack = |at: usize| Some((load(at)? & ADDRESS, pointer, at.checked_add(8)?));
     let returns = |found: &(usize, usize, usize)| is_return(found.0, last);
-    // The next frame is where frames are, and its caller is no data of the stack.
-    let leads_on = |&(caller, before, above): &(usize, usize, usize)| {
-        let is_near = is_made && caller.abs_diff(address) < NEAR;
-        let is_chain = before >= above && load(before).is_some();
-        CODE.contains(&caller)
-            && !is_static(caller)
-            && load(caller & !7).is_none()
-            && (is_near || is_chain)
+    let is_near = |caller: usize| is_made && caller.abs_diff(address) < NEAR;
+    // The next frame is where frames are.
+    let is_chain =
+        |&(_, before, above): &(usize, usize, usize)| before >= above && load(before).is_some();
+    // Code of no object, and no data of the stack.
+    let is_code = |&(caller, ..): &(usize, usize, usize)| {
+        CODE.contains(&caller) && !is_static(caller) && load(caller & !7).is_none()
     };
-    let found = (by_pointer().filter(returns))
+    let found = (by_pointer())
+        .filter(|found| returns(found) || is_near(found.0) && is_chain(found) && is_code(found))
         // With a word that aligns the stack, or without.
         .or_else(|| by_stack(sp).filter(|found| is_made && returns(found)))
         .or_else(|| by_stack(sp.wrapping_add(8)).filter(|found| is_made && returns(found)))
-        .or_else(|| by_pointer().filter(leads_on));
+        .or_else(|| {
+            by_pointer().filter(|found| (is_near(found.0) || is_chain(found)) && is_code(found))
+        });
     let (caller, before, sp) = found?;
     // The others are lost, as this code has saved them anywhere.
     *registers = [0; REGISTERS];
