@@ -8,7 +8,7 @@ pub mod files;
 mod kept;
 mod locks;
 pub mod merge;
-mod why;
+pub mod why;
 
 pub use command::{Args, run};
 pub use kept::{is_profile, read};

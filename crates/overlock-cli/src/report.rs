@@ -78,7 +78,10 @@ fn of_profile(args: &Args) -> Result<(), Exit> {
     let files = profile::files::Files::open(&args.profile)?;
     let profile = profile::read(path)?;
     if !files.use_stdout() {
-        let text = profile::describe(&profile, args.profile.shown(), width());
+        let shown = args.profile.shown();
+        let columns = width().map_or(stat::WIDTH, usize::from);
+        let text = profile::describe(&profile, shown, width())
+            + &profile::why::describe(&profile, shown, columns);
         print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&profile)?;

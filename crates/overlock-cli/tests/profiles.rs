@@ -43,6 +43,7 @@ fn a_kept_profile_fits_the_schema_and_is_drawn() {
         table.lines().all(|line| line.chars().count() <= 80),
         "{table}"
     );
+    assert!(table.contains("The longest waits:"), "{table}");
     assert_eq!(fs::read(&kept).unwrap(), fs::read(&again).unwrap());
     for file in files {
         assert!(
