@@ -175,10 +175,23 @@ fn a_wait_behind_another_wait_has_its_link() {
     assert!(linked.count() >= 4);
 }
 
+/// Fails where the longest waits are those of threads without work.
 #[test]
 fn a_thread_without_work_waits_for_an_event() {
     let Some(_one) = allowed() else { return };
-    let profile = profile(&Program::start("sleep"));
+    let program = Program::start("sleep");
+    let dir = tempfile::tempdir().unwrap();
+    let output = overlock()
+        .args(["profile", "--seconds=0.5", &program.id()])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains(" for pool") && !text.contains(" for work"),
+        "{text}"
+    );
+    let profile = profile(&program);
     let lock = |name: &str| (profile.locks.iter()).find(|lock| lock.name.starts_with(name));
     let work = lock("work").unwrap();
     assert!(work.is_event && work.kind == "cond", "{work:?}");

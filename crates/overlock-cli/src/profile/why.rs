@@ -32,9 +32,14 @@ pub fn describe(profile: &Profile, shown: Shown, width: usize) -> String {
     text
 }
 
-/// The longest waits: of each lock and pair of stacks one.
+/// The longest waits for locks: of each lock and pair of stacks one.
 fn longest(profile: &Profile) -> Vec<&Wait> {
+    let is_event = |wait: &Wait| {
+        let lock = profile.locks.get(wait.lock as usize);
+        lock.is_some_and(|lock| lock.is_event)
+    };
     let mut waits: Vec<&Wait> = profile.waits.iter().collect();
+    waits.retain(|wait| !is_event(wait));
     waits.sort_by_key(|wait| std::cmp::Reverse(wait.wait_ns));
     let mut seen = HashSet::new();
     waits.retain(|wait| seen.insert((wait.lock, wait.stack, wait.holder_stack)));
