@@ -14,8 +14,6 @@ const char LICENSE[] SECTION("license") = "Dual MIT/GPL";
 /* Set before loading. */
 const volatile s32 TARGET = 0;
 const volatile s32 FUTEX = 202;
-/* Two ranges that have all of its code, the program's and the libraries': start and length. */
-const volatile u64 CODE[4] = {};
 
 enum { FUTEX_WAKE_NEW = 454, FUTEX_WAIT_NEW = 455, FUTEX_REQUEUE_NEW = 456 };
 enum { TASK_STOPPED = 4, TASK_TRACED = 8, TASK_DEAD = 0x80 };
@@ -24,11 +22,11 @@ enum { TASK_STOPPED = 4, TASK_TRACED = 8, TASK_DEAD = 0x80 };
 #define AGAIN_NS 1000000000ull
 /* Copies of a CPU in a window of time. */
 #define WINDOW_NS 100000000ull
-#define COPIES_IN_WINDOW 200
+#define COPIES_IN_WINDOW 2000
 
 struct {
     NUMBER(type, MAP_RINGBUF);
-    NUMBER(max_entries, 1 << 25);
+    NUMBER(max_entries, 1 << 24);
 } EVENTS SECTION(".maps");
 
 /* Threads without a CPU. */
@@ -60,10 +58,10 @@ struct {
     TYPE(value, struct scratch);
 } SCRATCH SECTION(".maps");
 
-/* Records that found no room: of times without a CPU, and of waits. */
+/* Records that found no room: of times without a CPU, of waits, of stacks. */
 struct {
     NUMBER(type, MAP_ARRAY);
-    NUMBER(max_entries, 2);
+    NUMBER(max_entries, 3);
     TYPE(key, u32);
     TYPE(value, u64);
 } LOST SECTION(".maps");
@@ -141,16 +139,18 @@ INLINE u64 copy_stack(u32 tid, u64 address, const struct registers *registers, u
     if (!scratch)
         return 0;
     struct stack *stack = &scratch->stack;
-    if (read_user(stack->bytes, STACK_PIECE, (void *)registers->sp))
+    if (read_user(stack->bytes, STACK_PIECE, (void *)registers->sp)) {
+        lose(2);
         return 0;
-    /* The calls that led here leave their return addresses at the top of the stack. Other words
-     * there differ from call to call. */
+    }
+    /* The calls that led here leave their return addresses at the top of the stack. Small numbers
+     * beside them, such as counters of loops, differ from call to call. */
     u64 key = tid ^ registers->ip * 3 ^ registers->sp * 5 ^ address * 7;
     u64 *words = (u64 *)stack->bytes;
 #pragma unroll
     for (int at = 0; at < 32; at++) {
         u64 word = words[at];
-        if (word - CODE[0] < CODE[1] || word - CODE[2] < CODE[3])
+        if (word >= 1 << 16)
             key = (key ^ word ^ key >> 29) * 0x9e3779b97f4a7c15ull;
     }
     key |= 1;
@@ -161,9 +161,10 @@ INLINE u64 copy_stack(u32 tid, u64 address, const struct registers *registers, u
         scratch->window_ns = now;
         scratch->copies = 0;
     }
-    /* The same call comes again, and is copied then. */
-    if (scratch->copies++ > COPIES_IN_WINDOW)
+    if (scratch->copies++ > COPIES_IN_WINDOW) {
+        lose(2);
         return key;
+    }
     u32 pieces = 1;
     for (; pieces < STACK_PIECES; pieces++) {
         u32 at = pieces * STACK_PIECE;
@@ -182,7 +183,9 @@ INLINE u64 copy_stack(u32 tid, u64 address, const struct registers *registers, u
     u64 size = __builtin_offsetof(struct stack, bytes) + length;
     if (size > sizeof(*stack))
         return 0;
-    if (!ringbuf_output(&EVENTS, stack, size, RINGBUF_NO_WAKEUP))
+    if (ringbuf_output(&EVENTS, stack, size, RINGBUF_NO_WAKEUP))
+        lose(2);
+    else
         map_update(&COPIED, &key, &now, 0);
     return key;
 }

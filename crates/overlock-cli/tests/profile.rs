@@ -193,18 +193,18 @@ fn a_holder_that_waits_itself_is_told_with_the_chain() {
     );
 }
 
-/// A control group with a quota of a fifth of a CPU, where such a group can be made.
+/// A control group with a quota of a twentieth of a CPU, where such a group can be made.
 fn group() -> Option<PathBuf> {
     let name = format!("overlock-test-{}", std::process::id());
     let old = Path::new("/sys/fs/cgroup/cpu").join(&name);
     if fs::create_dir(&old).is_ok() {
-        fs::write(old.join("cpu.cfs_period_us"), "50000").ok()?;
-        fs::write(old.join("cpu.cfs_quota_us"), "10000").ok()?;
+        fs::write(old.join("cpu.cfs_period_us"), "100000").ok()?;
+        fs::write(old.join("cpu.cfs_quota_us"), "5000").ok()?;
         return Some(old);
     }
     let new = Path::new("/sys/fs/cgroup").join(&name);
     fs::create_dir(&new).ok()?;
-    if fs::write(new.join("cpu.max"), "10000 50000").is_err() {
+    if fs::write(new.join("cpu.max"), "5000 100000").is_err() {
         let _ = fs::remove_dir(&new);
         return None;
     }

@@ -80,6 +80,7 @@ const NEVER: u32 = u32::MAX - 1;
 /// [`crate::mutex`].
 static LOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+static PROFILE_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 /// The same for reader-writer locks.
@@ -102,6 +103,12 @@ pub(crate) fn stat_generation() -> u32 {
 #[inline(always)]
 pub(crate) fn unlock_generation() -> u32 {
     UNLOCK_GENERATION.load(Relaxed)
+}
+
+/// The generation of the mutexes whose release is noted, and is else as on the fast path.
+#[inline(always)]
+pub(crate) fn profile_generation() -> u32 {
+    PROFILE_GENERATION.load(Relaxed)
 }
 
 #[inline(always)]
@@ -186,6 +193,7 @@ pub(crate) fn generation_changed() {
     let plain = config.mutex == Lock::Overlock && !config.lockdep;
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
     UNLOCK_GENERATION.store(shortest(plain && !config.profile), Relaxed);
+    PROFILE_GENERATION.store(shortest(plain && config.profile), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && counted), Relaxed);
     let plain = config.rwlock == Lock::Overlock && !config.lockdep;

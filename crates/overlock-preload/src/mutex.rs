@@ -337,7 +337,7 @@ impl Mutex {
             return self.release();
         }
         if config::get().profile && !self.is_nested_of_glibcs() {
-            stat::releases(self.address(), false);
+            stat::releases(self.address(), None, false);
         }
         if !self.is_nested_of_glibcs() {
             probes::mutex_release(self.address());

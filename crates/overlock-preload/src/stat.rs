@@ -131,7 +131,7 @@ impl Wait {
     pub(crate) fn begin(at: Spot, holder: Holder, count: u32) -> Self {
         let began_ns = clock::now();
         Wait {
-            shown: single::begin(&at, began_ns, holder.tid),
+            shown: single::begin(&at, began_ns, holder.tid, count),
             at,
             began_ns,
             holder,

@@ -23,7 +23,7 @@ pub use hash::{Keyed, Place, place};
 pub use text::Path;
 pub use waits::{
     GAVE_UP, IS_LOCK, LIVE, Live, NOT_MEASURED, OWNERS, Owned, Owner, RECORDS, Record, THREADS,
-    Thread, WAITS_MAGIC, WAITS_PREFIX, WAITS_VERSION, Waits, WaitsHeader,
+    Thread, UNCOUNTED, WAITS_MAGIC, WAITS_PREFIX, WAITS_VERSION, Waits, WaitsHeader,
 };
 
 /// The first bytes of the file.

@@ -7,7 +7,8 @@
 //! of the ring, and 1 more while it has a wait that the reader has not taken. W-full (release, by
 //! the thread that has written it) pairs with the reader's acquire; W-free (release, by the reader)
 //! pairs with the acquire of the thread that takes the record for the next lap. A thread that finds
-//! its record not free counts the wait as lost.
+//! its record not taken yet counts the wait as lost. One that finds it unwritten in an earlier lap
+//! leaves it out.
 //!
 //! # What is going on
 //!
@@ -22,7 +23,7 @@ use crate::ObjectKind;
 pub const WAITS_MAGIC: u64 = u64::from_le_bytes(*b"ovlkwait");
 
 /// The version of the layout, which any change of the types below increments.
-pub const WAITS_VERSION: u32 = 2;
+pub const WAITS_VERSION: u32 = 3;
 
 /// Prefix of the files' names, in place of that of the table.
 pub const WAITS_PREFIX: &str = "overlock-waits.";
@@ -112,7 +113,12 @@ pub struct Owner {
     pub word: AtomicU64,
     /// When it was released.
     pub released_ns: AtomicU64,
+    /// The number of its acquisitions by then; [`UNCOUNTED`] where it does not count.
+    pub count: AtomicU64,
 }
+
+/// No number of acquisitions.
+pub const UNCOUNTED: u64 = u64::MAX;
 
 /// The word of an [`Owner`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

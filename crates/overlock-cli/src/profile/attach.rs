@@ -69,7 +69,7 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
     let mut stacks = Stacks::new(pid);
     let mut seen = Seen::default();
     seen.threads.look(pid, true);
-    let mut programs = Programs::start(pid, stacks.code())?;
+    let mut programs = Programs::start(pid)?;
     stop_at_signals();
     let began_ns = now_ns();
     let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -87,7 +87,6 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
     programs.drain(|record| seen.add(record, &mut stacks));
     programs.unfinished(|record| seen.add(record, &mut stacks));
     let until_ns = now_ns();
-    let seconds = began.elapsed().as_secs_f64();
     let lost = programs.lost();
     drop(programs);
     seen.threads.look(pid, false);
@@ -100,6 +99,7 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
     let mut assembly = Assembly::new(process, &stacks, &seen.threads);
     assembly.lose(Lost {
         waits: lost.waits,
+        stacks: lost.stacks,
         events: lost.offs + seen.lost,
         ..Lost::default()
     });
@@ -108,7 +108,7 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
         command: Vec::new(),
         date_s: date.unwrap_or_default().as_secs(),
         began_ns,
-        seconds,
+        seconds: began.elapsed().as_secs_f64(),
         source: "bpf".to_owned(),
         locks: locks(pid).to_owned(),
         threshold_ns,

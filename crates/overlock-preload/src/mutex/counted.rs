@@ -189,7 +189,8 @@ impl Mutex {
     pub(super) fn release_recorded(&self, release: impl FnOnce()) {
         let flight = self.observed.load(Relaxed);
         if config::get().profile {
-            stat::releases(self.address(), false);
+            let count = self.acquisitions().load(Relaxed);
+            stat::releases(self.address(), Some(count), false);
         }
         if flight == 0 {
             return release();

@@ -193,8 +193,10 @@ impl RwLock {
         let flight = self.observed.load(Relaxed);
         if config::get().profile {
             let lock = self.recommended();
-            let is_readers = !lock.is_write_locked() && lock.is_contended();
-            stat::releases(self.address(), is_readers);
+            let is_writers = lock.is_write_locked();
+            // Readers do not count.
+            let count = is_writers.then(|| self.writes());
+            stat::releases(self.address(), count, !is_writers && lock.is_contended());
         }
         if flight == 0 {
             return release();

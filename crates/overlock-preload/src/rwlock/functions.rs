@@ -192,7 +192,7 @@ extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
     }
     // Of readers it is not known who is the last.
     if config::get().profile && lock.writer_of_glibcs() != 0 {
-        stat::releases(lock.address(), false);
+        stat::releases(lock.address(), None, false);
     }
     // SAFETY: as above.
     unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }

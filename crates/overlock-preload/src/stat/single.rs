@@ -9,8 +9,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use overlock_shared::{
-    Entry, GAVE_UP, IS_LOCK, LIVE, NOT_MEASURED, Owned, RECORDS, Thread, WAITS_MAGIC,
-    WAITS_VERSION, Waits,
+    Entry, GAVE_UP, IS_LOCK, LIVE, NOT_MEASURED, Owned, Owner, RECORDS, Thread, UNCOUNTED,
+    WAITS_MAGIC, WAITS_VERSION, Waits,
 };
 
 use super::flight::Waited;
@@ -59,8 +59,9 @@ pub(super) struct Shown {
     cpu_ns: u64,
 }
 
-/// Shows a wait for a lock that the thread `holder` has, or 0.
-pub(super) fn begin(at: &Spot, began_ns: u64, holder: u32) -> Shown {
+/// Shows a wait for a lock that the thread `holder` has, or 0; `count` is the number of the lock's
+/// acquisitions.
+pub(super) fn begin(at: &Spot, began_ns: u64, holder: u32, count: u32) -> Shown {
     let mut shown = Shown {
         place: LIVE as u32,
         holder,
@@ -73,15 +74,17 @@ pub(super) fn begin(at: &Spot, began_ns: u64, holder: u32) -> Shown {
     let owner = waits.owner(object);
     let known = Owned::of(owner.word.load(Relaxed));
     let found = Owned::new(object, holder);
-    // That it was released stays known.
-    if known != found.released() {
+    // That it was released stays known, if nobody has acquired it since then.
+    let is_free = known == found.released() && owner.count.load(Relaxed) == u64::from(count);
+    let is_known = known.is_of(object) && (holder == 0 || is_free);
+    if !is_known {
         owner.word.store(found.word(), Relaxed);
     }
     let Some((_, entry)) = at.entry() else {
         return shown;
     };
     if holder != 0 && has_long_waits(entry) {
-        shown.cpu_ns = clock::cpu_of(holder);
+        shown.cpu_ns = known_cpu_of(holder);
     }
     let tid = id_of(me());
     if let Some(place) = free_place(&waits.in_use, tid) {
@@ -102,6 +105,14 @@ fn has_long_waits(entry: &Entry) -> bool {
     let count = entry.contentions.load(Relaxed);
     // Nothing is known of the first one.
     entry.wait_ns.load(Relaxed) >= count.saturating_mul(LONG_NS)
+}
+
+/// The CPU time of a thread; [`NOT_MEASURED`] where the clock says nothing.
+fn known_cpu_of(tid: u32) -> u64 {
+    match clock::cpu_of(tid) {
+        0 => NOT_MEASURED,
+        ns => ns,
+    }
 }
 
 /// Takes a place, near one that depends on the thread.
@@ -127,7 +138,9 @@ impl Shown {
     /// Shows the wait no more.
     fn hide(&self, waits: &Waits) {
         let place = self.place as usize;
-        if let Some(live) = waits.live.get(place) {
+        let live = waits.live.get(place);
+        // A handler may have forked: the child's places are others.
+        if let Some(live) = live.filter(|live| live.tid.load(Relaxed) == id_of(me())) {
             live.tid.store(0, Relaxed);
             // Release: pairs with the acquire in `free_place`.
             waits.in_use[place / 64].fetch_and(!(1 << (place % 64)), Release);
@@ -150,9 +163,14 @@ impl Shown {
                 waited.released_ns = at;
             }
         }
-        if self.cpu_ns != NOT_MEASURED && waited.passed == 0 && waited.ns >= LONG_NS {
-            let ran = clock::cpu_of(self.holder).saturating_sub(self.cpu_ns);
-            waited.ran_ns = ran;
+        // One thread has caused it, as far as is known.
+        let is_one =
+            waited.passed == 0 && last == Owned::new(object as u64, self.holder).released();
+        if self.cpu_ns != NOT_MEASURED && is_one && waited.ns >= LONG_NS {
+            let now = known_cpu_of(self.holder);
+            if now != NOT_MEASURED {
+                waited.ran_ns = now.saturating_sub(self.cpu_ns);
+            }
         }
         takes(object);
     }
@@ -186,18 +204,26 @@ pub(super) fn site_of(object: usize) -> u32 {
     waits().map_or(0, |waits| waits.site(object as u64))
 }
 
-/// The calling thread is about to release a lock. `is_again` if others have shares of it, of which
-/// the last release counts.
-pub(crate) fn releases(object: usize, is_again: bool) {
+/// The calling thread is about to release a lock that was acquired `count` times, as far as it
+/// counts. `is_again` if others have shares of it, of which the last release counts.
+#[inline]
+pub(crate) fn releases(object: usize, count: Option<u32>, is_again: bool) {
     let Some(waits) = waits() else {
         return;
     };
     let owner = waits.owner(object as u64);
     let owned = Owned::of(owner.word.load(Relaxed));
     if owned.is_of(object as u64) && (!owned.is_released || is_again) {
-        owner.released_ns.store(clock::now(), Relaxed);
-        owner.word.store(owned.released().word(), Relaxed);
+        note_release(owner, owned, count);
     }
+}
+
+#[cold]
+fn note_release(owner: &Owner, owned: Owned, count: Option<u32>) {
+    owner.released_ns.store(clock::now(), Relaxed);
+    let count = count.map_or(UNCOUNTED, u64::from);
+    owner.count.store(count, Relaxed);
+    owner.word.store(owned.released().word(), Relaxed);
 }
 
 /// Records a wait that has ended.
@@ -221,18 +247,23 @@ pub(super) fn record(
         let record = &waits.records[number as usize % RECORDS];
         let free = number / RECORDS as u64 * 2;
         // Acquire: pairs with the reader's release (W-free).
-        if record.state.load(Acquire) != free {
-            let latest = header.next.0.load(Relaxed);
-            if latest == number {
-                header.lost.0.fetch_add(1, Relaxed);
-                return;
-            }
+        let state = record.state.load(Acquire);
+        let latest = header.next.0.load(Relaxed);
+        if latest != number {
             number = latest;
             continue;
         }
-        // Relaxed: the number orders nothing; who has it owns the record.
+        // The reader has not taken the record of the last lap.
+        if state.wrapping_add(1) == free {
+            header.lost.0.fetch_add(1, Relaxed);
+            return;
+        }
+        // Relaxed: the number orders nothing; the thread that has it owns the record.
         match (header.next.0).compare_exchange_weak(number, number + 1, Relaxed, Relaxed) {
-            Ok(_) => break record,
+            Ok(_) if state == free => break record,
+            // A thread has not written its record of an earlier lap, since a handler has jumped out
+            // of that, or since it has no CPU. The others do without it.
+            Ok(_) => number += 1,
             Err(other) => number = other,
         }
     };

@@ -25,7 +25,6 @@ pub struct Assembly<'a> {
     profile: Profile,
     interner: Interner,
     by_key: HashMap<u64, Option<u32>>,
-    kinds: HashMap<(u32, u32, bool), Option<Kind>>,
     locks: HashMap<(u64, &'static str), u32>,
     sums: HashMap<(u32, u32, Option<u32>), usize>,
 }
@@ -52,7 +51,6 @@ impl<'a> Assembly<'a> {
             threads,
             interner: Interner::default(),
             by_key: HashMap::new(),
-            kinds: HashMap::new(),
             locks: HashMap::new(),
             sums: HashMap::new(),
         }
@@ -72,9 +70,7 @@ impl<'a> Assembly<'a> {
                 continue;
             }
             let explained = timeline.explain(at, self.owner(&wait));
-            let known = self.stack(wait.key);
-            self.profile.lost.stacks += u64::from(known.is_none());
-            let stack = known.unwrap_or_else(|| self.no_stack());
+            let stack = self.stack(wait.key).unwrap_or_else(|| self.no_stack());
             let lock = self.lock(&wait, stack, both.contains(&wait.address));
             places.insert(at, self.profile.waits.len());
             behind.push(explained.behind);
@@ -225,12 +221,9 @@ impl<'a> Assembly<'a> {
     }
 
     fn lock(&mut self, wait: &records::Wait, stack: u32, is_lock: bool) -> u32 {
-        let key = (stack, wait.operation, wait.word(0) == kinds::WITH_WAITERS);
-        let kind = *self.kinds.entry(key).or_insert_with(|| {
-            let frames = self.profile.stacks[stack as usize].0.iter();
-            let functions = frames.map(|&at| self.profile.frames[at as usize].function.as_str());
-            kinds::kind(functions, wait.operation, wait.word(0))
-        });
+        let frames = self.profile.stacks[stack as usize].0.iter();
+        let functions = frames.map(|&at| self.profile.frames[at as usize].function.as_str());
+        let kind = kinds::kind(functions, wait.operation, wait.word(0));
         let Kind { name, is_event } = kind.unwrap_or(kinds::unknown(is_lock));
         let locks = &mut self.profile.locks;
         *self.locks.entry((wait.address, name)).or_insert_with(|| {

@@ -1,6 +1,5 @@
 //! The programs in the kernel: loading them, and taking what they write.
 
-use std::ops::Range;
 use std::{fmt, io};
 
 use aya::maps::{Array, HashMap, MapData, RingBuf};
@@ -37,12 +36,12 @@ impl fmt::Debug for Programs {
 pub struct Lost {
     pub offs: u64,
     pub waits: u64,
+    pub stacks: u64,
 }
 
 impl Programs {
-    /// Has the kernel run them from now on. The code of the process is in these ranges.
-    pub fn start(pid: u32, code: [Range<u64>; 2]) -> Result<Self, Exit> {
-        let code = code.map(|range| [range.start, range.end - range.start]);
+    /// Has the kernel run them from now on.
+    pub fn start(pid: u32) -> Result<Self, Exit> {
         let btf = Btf::from_sys_fs().map_err(|_| {
             Exit::Failed(
                 "the kernel does not describe its types (CONFIG_DEBUG_INFO_BTF), which `profile PID` needs"
@@ -52,7 +51,6 @@ impl Programs {
         let mut object = EbpfLoader::new()
             .btf(Some(&btf))
             .override_global("TARGET", &pid.cast_signed(), true)
-            .override_global("CODE", code.as_flattened(), true)
             .override_global("FUTEX", &(libc::SYS_futex as i32), true)
             .load(OBJECT)
             .map_err(|error| refused(&error))?;
@@ -95,8 +93,12 @@ impl Programs {
     pub fn lost(&self) -> Lost {
         let lost = self.object.map("LOST").expect("the object has it");
         let lost: Array<_, u64> = lost.try_into().expect("as it is declared");
-        let [offs, waits] = [0, 1].map(|at| lost.get(&at, 0).unwrap_or_default());
-        Lost { offs, waits }
+        let [offs, waits, stacks] = [0, 1, 2].map(|at| lost.get(&at, 0).unwrap_or_default());
+        Lost {
+            offs,
+            waits,
+            stacks,
+        }
     }
 }
 

@@ -84,9 +84,6 @@ const LOCKS: [&str; 6] = [
     "PyMutex_Lock",
 ];
 
-/// The word of a mutex of the C library that others wait for.
-pub const WITH_WAITERS: u32 = 2;
-
 /// FUTEX_WAIT; the C library's conditions and semaphores wait by FUTEX_WAIT_BITSET.
 const PLAIN_WAIT: u32 = 0;
 const COMMAND: u32 = 127;
@@ -101,7 +98,7 @@ pub fn kind<'a>(
     let rule = |function: &str| RULES.iter().find(|(part, _)| function.contains(part));
     let (_, kind) = functions.clone().find_map(rule)?;
     // Its mutex, with waiters, as the C library's function takes it at its end.
-    if kind.name == "cond" && operation & COMMAND == PLAIN_WAIT && word == WITH_WAITERS {
+    if kind.name == "cond" && operation & COMMAND == PLAIN_WAIT && word == 2 {
         return Some(lock("mutex"));
     }
     let mut functions = functions;

@@ -81,21 +81,6 @@ impl Stacks {
         }
     }
 
-    /// Two ranges of addresses that have all of the code: on both sides of the widest gap, which
-    /// is that between the program and its libraries.
-    pub fn code(&self) -> [Range<u64>; 2] {
-        let mut all: Vec<&Range<u64>> = self.mapped.keys().collect();
-        all.sort_by_key(|range| range.start);
-        let gap = |at: &usize| all[*at].start - all[*at - 1].end;
-        let split = (1..all.len()).max_by_key(gap).unwrap_or(all.len());
-        let (low, high) = all.split_at(split);
-        [low, high].map(|part| match part {
-            [first, .., last] => first.start..last.end,
-            [only] => (*only).clone(),
-            [] => 0..0,
-        })
-    }
-
     /// Finds the calls of a stack.
     pub fn add(&mut self, stack: &Copied) {
         if self.known.contains_key(&stack.key) {

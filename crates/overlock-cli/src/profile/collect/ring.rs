@@ -122,17 +122,22 @@ impl Ring {
     /// Takes all waits that have ended since the last call.
     pub fn drain(&mut self, mut take: impl FnMut(Ended)) {
         let until = self.header.next.0.load(Relaxed);
+        // Those of earlier laps are left out, and so is what a broken file says.
+        let first = until.saturating_sub(RECORDS as u64);
         let known = std::mem::take(&mut self.unwritten);
+        let known = known.into_iter().filter(|&number| number >= first);
         let mut unwritten = Vec::new();
-        for number in known.into_iter().chain(self.next..until) {
+        for number in known.chain(self.next.max(first)..until) {
             let record = &self.records[number as usize % RECORDS];
             let lap = number / RECORDS as u64;
             // Acquire: pairs with the store of the thread that has written it (W-full).
-            if record.state.load(Acquire) != lap * 2 + 1 {
+            let state = record.state.load(Acquire);
+            if state.is_multiple_of(2) {
                 unwritten.push(number);
                 continue;
             }
-            let ended = Ended::of(record);
+            // One that was left out may be written in a later lap.
+            let ended = Ended::of(record).filter(|_| state == lap * 2 + 1);
             // Release: the next lap's thread writes after this (W-free).
             record.state.store((lap + 1) * 2, Release);
             if let Some(ended) = ended {
@@ -207,5 +212,15 @@ mod tests {
         assert_eq!(taken(&mut ring), [1]);
         assert_eq!(taken(&mut ring), [0; 0]);
         assert_eq!(ring.records[1].state.load(Relaxed), 2);
+        // One that is never written is left out, and so is what it has when it is.
+        ring.header.next.0.store(4, Relaxed);
+        assert_eq!(taken(&mut ring), [0; 0]);
+        let lap = RECORDS as u64;
+        ring.header.next.0.store(lap + 4, Relaxed);
+        write(&ring, 3);
+        assert_eq!(taken(&mut ring), [0; 0]);
+        assert_eq!(ring.records[3].state.load(Relaxed), 4);
+        ring.header.next.0.store(u64::MAX, Relaxed);
+        assert_eq!(taken(&mut ring), [0; 0]);
     }
 }
