@@ -133,6 +133,6 @@ fn manual_pages_are_printed() {
         .assert()
         .code(2)
         .stderr(predicate::str::contains(
-            "run, check, profile, top, report, wakeups, completions",
+            "run, check, profile, top, report, diff, merge, wakeups, completions",
         ));
 }

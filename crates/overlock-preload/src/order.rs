@@ -128,6 +128,18 @@ pub(crate) fn acquire(
             false => wait(),
         };
     }
+    checked(object, how, site, attempt, wait)
+}
+
+/// The same with the validator. Not inlined, so that other waits take less stack.
+#[inline(never)]
+fn checked(
+    object: Object<'_>,
+    how: How,
+    site: Site,
+    attempt: impl FnOnce() -> c_int,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
     let class = lockdep::class_of_marked(object.address, object.mark);
     let (lock, site) = (object.address, CodeSite::code(site));
     lockdep::acquire(lock, class, how, site);

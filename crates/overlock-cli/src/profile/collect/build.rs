@@ -260,12 +260,18 @@ impl Builder {
         sums.iter_mut().for_each(|sum| spread(&mut sum.parts));
         sums.sort_by_key(|sum| (std::cmp::Reverse(sum.wait_ns), sum.lock, sum.stack));
         self.profile.sums = sums;
+        let mut waits = Vec::with_capacity(kept.singles.len());
         for single in kept.singles {
-            self.add_single(single);
+            let lock = (single.process, single.ended.object);
+            match self.wait(single) {
+                Some(wait) => waits.push((lock, wait)),
+                None => self.profile.lost.single_waits += 1,
+            }
         }
         self.profile.lost.single_waits += kept.lost;
-        self.profile.waits.sort_by_key(|wait| wait.began_ns);
-        link(&mut self.profile.waits);
+        waits.sort_by_key(|(_, wait)| wait.began_ns);
+        link(&mut waits);
+        self.profile.waits = waits.into_iter().map(|(_, wait)| wait).collect();
     }
 
     /// Names the locks that have no name, by their addresses.
@@ -310,20 +316,16 @@ impl Builder {
         }
     }
 
-    fn add_single(&mut self, single: Single) {
+    /// `None` if its place or its thread is not known.
+    fn wait(&mut self, single: Single) -> Option<Wait> {
         let Single {
             process,
             ended,
             parts,
         } = single;
-        let place = self.places.get(&(process, ended.entry));
-        let thread = self.threads.get(&(process, ended.tid));
-        let (Some(place), Some(&thread)) = (place, thread) else {
-            self.profile.lost.single_waits += 1;
-            return;
-        };
-        self.profile.waits.push(Wait {
-            thread,
+        let place = *self.places.get(&(process, ended.entry))?;
+        Some(Wait {
+            thread: *self.threads.get(&(process, ended.tid))?,
             lock: place.lock,
             stack: place.stack,
             began_ns: ended.began_ns,
@@ -338,24 +340,24 @@ impl Builder {
             gave_up: ended.gave_up,
             parts: self.named(process, parts),
             behind: None,
-        });
+        })
     }
 }
 
-/// Finds the waits of holders that others waited behind. `waits` are in the order of their
-/// beginnings.
-fn link(waits: &mut [Wait]) {
+/// Finds the waits of holders that others waited behind: for other locks, since who waits for the
+/// same one has released it. `waits` are in the order of their beginnings, each with its lock.
+fn link<L: PartialEq>(waits: &mut [(L, Wait)]) {
     let end = |wait: &Wait| wait.began_ns + wait.wait_ns;
     let mut threads: HashMap<u32, Vec<u32>> = HashMap::new();
-    for (index, wait) in (0..).zip(waits.iter()) {
+    for (index, (_, wait)) in (0..).zip(waits.iter()) {
         threads.entry(wait.thread).or_default().push(index);
     }
     for index in 0..waits.len() {
-        let wait = &waits[index];
+        let (lock, wait) = &waits[index];
         let Some(own) = wait.holder.and_then(|holder| threads.get(&holder)) else {
             continue;
         };
-        let of = |index: &u32| &waits[*index as usize];
+        let of = |index: &u32| &waits[*index as usize].1;
         let overlap = |index: &u32| {
             let other = of(index);
             let from = wait.began_ns.max(other.began_ns);
@@ -365,8 +367,9 @@ fn link(waits: &mut [Wait]) {
         let first = own.partition_point(|index| end(of(index)) <= wait.began_ns);
         let those = own[first..].iter();
         let those = those.take_while(|index| of(index).began_ns < end(wait));
-        let longest = those.max_by_key(|index| overlap(index)).copied();
-        waits[index].behind = longest;
+        let others = those.filter(|index| waits[**index as usize].0 != *lock);
+        let longest = others.max_by_key(|index| overlap(index)).copied();
+        waits[index].1.behind = longest;
     }
 }
 
@@ -409,23 +412,36 @@ mod tests {
 
     #[test]
     fn a_wait_is_behind_the_longest_of_its_holder_meanwhile() {
-        let wait = |thread, holder, began_ns, wait_ns| Wait {
-            thread,
-            holder,
-            began_ns,
-            wait_ns,
-            ..Wait::default()
+        let wait = |lock, thread, holder, began_ns, wait_ns| {
+            let wait = Wait {
+                thread,
+                holder,
+                began_ns,
+                wait_ns,
+                ..Wait::default()
+            };
+            (lock, wait)
         };
         let mut waits = [
-            wait(3, None, 0, 10),
-            wait(1, Some(2), 10, 90),
-            wait(2, Some(3), 20, 5),
-            wait(2, Some(3), 30, 50),
-            wait(2, Some(3), 100, 900),
+            wait("log", 3, None, 0, 10),
+            wait("pool", 1, Some(2), 10, 90),
+            wait("log", 2, Some(3), 20, 5),
+            wait("log", 2, Some(3), 30, 50),
+            wait("pool", 2, Some(3), 82, 18),
+            wait("log", 2, Some(3), 100, 900),
         ];
         link(&mut waits);
-        let behind = waits.map(|wait| wait.behind);
-        assert_eq!(behind, [None, Some(3), None, None, None]);
+        let behind = |waits: &[(&str, Wait)]| -> Vec<Option<u32>> {
+            waits.iter().map(|(_, wait)| wait.behind).collect()
+        };
+        assert_eq!(behind(&waits), [None, Some(3), None, None, None, None]);
+        // It has released the lock, and waits for it again.
+        let mut waits = [
+            wait("pool", 1, Some(2), 10, 90),
+            wait("pool", 2, Some(1), 20, 80),
+        ];
+        link(&mut waits);
+        assert_eq!(behind(&waits), [None, None]);
     }
 
     #[test]

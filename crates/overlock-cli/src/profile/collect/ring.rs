@@ -41,11 +41,14 @@ impl Ended {
     fn of(record: &Record) -> Option<Self> {
         let flags = record.flags.load(Relaxed);
         let began_ns = record.began_ns.load(Relaxed);
+        let tid = record.tid.load(Relaxed);
+        // A new owner may not have left its name yet, and then the last one's is there.
+        let holder = Some(record.holder.load(Relaxed)).filter(|&holder| holder != tid);
         Some(Self {
             entry: record.entry.load(Relaxed),
             kind: record.kind()?,
-            tid: record.tid.load(Relaxed),
-            holder: record.holder.load(Relaxed),
+            tid,
+            holder: holder.unwrap_or(0),
             held_at: (
                 record.holder_site.load(Relaxed),
                 record.holder_stack.load(Relaxed),
