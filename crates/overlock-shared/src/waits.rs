@@ -176,7 +176,7 @@ impl Owned {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Record {
-    /// See the [module's page](self).
+    /// Twice the laps of the ring while it is free, and 1 more while it has a wait.
     pub state: AtomicU64,
     /// The index of the entry in the table.
     pub entry: AtomicU32,
