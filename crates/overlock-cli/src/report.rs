@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
 use crate::profile;
-use crate::stat::{self, Document, Files, Mapping, Process};
+use crate::stat::{self, Document, Ended, Files, Mapping, Process};
 use crate::terminal::{print, width};
 
 /// Read what a program has counted, or make files of a profile
@@ -96,7 +96,7 @@ fn read(path: &Path) -> Result<Vec<Process>, Exit> {
         if let Some(text) = stat::without_table(path) {
             stat::say(&text);
         }
-        return stat::processes(path, 0, None).map_err(refused);
+        return stat::processes(path, &Ended::default(), 0, None).map_err(refused);
     }
     let pid = path.to_str().and_then(|name| name.parse().ok());
     let table = match pid {

@@ -4,6 +4,7 @@
 mod binary;
 mod debug;
 mod document;
+mod ended;
 mod jitdump;
 mod layout;
 mod living;
@@ -18,6 +19,7 @@ mod text;
 mod wrappers;
 
 pub use document::Document;
+pub use ended::Ended;
 pub use layout::{Column, WIDTH, fitting};
 pub use living::{Living, living, open};
 pub use mapping::Mapping;

@@ -6,14 +6,14 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use super::launch::{self, Watch};
 use super::{Args, name};
 use crate::exit::Exit;
-use crate::stat::{self, Document, Files, Living, Process};
+use crate::stat::{self, Document, Ended, Files, Living, Process};
 use crate::terminal::width_of;
 
 /// Memory, where there is such a place: the tables are written all the time.
@@ -25,6 +25,8 @@ pub struct Tables {
     dir: TempDir,
     child: u32,
     ended_ns: Option<u64>,
+    /// Processes that have ended, whose files are removed.
+    ended: Ended,
     /// Whether single locks are shown.
     objects: bool,
 }
@@ -36,6 +38,7 @@ impl Tables {
             dir: directory()?,
             child: 0,
             ended_ns: None,
+            ended: Ended::default(),
             objects,
         })
     }
@@ -54,12 +57,15 @@ impl Tables {
 
     /// Their contents.
     pub fn processes(&self) -> Result<Vec<Process>, Exit> {
-        stat::processes(self.dir.path(), self.child, self.ended_ns)
+        stat::processes(self.dir.path(), &self.ended, self.child, self.ended_ns)
             .map_err(|error| Exit::Failed(format!("cannot read what was counted: {error}")))
     }
 
-    /// Says which processes could make none.
+    /// Says which processes could make none, and how many are left out.
     pub fn say_lost(&self) {
+        if let Some(text) = self.ended.without_rows() {
+            stat::say(&text);
+        }
         if let Some(text) = stat::without_table(self.dir()) {
             stat::say(&text);
         }
@@ -76,11 +82,15 @@ impl Tables {
             1 => " and another".to_owned(),
             others => format!(" and {others} others"),
         };
+        let which = match self.ended.is_empty() {
+            true => "all tables",
+            false => "tables of this run, without those reported above,",
+        };
         let Living { pid, program } = first;
         stat::say(&format!(
             "overlock: {program} (process {pid}){others} will go on counting: see `overlock top {pid}`, \
              `overlock report {pid}`\n\
-             overlock: all tables are in {}, which stays until you remove it\n",
+             overlock: {which} are in {}, which stays until you remove it\n",
             self.dir.keep().display()
         ));
     }
@@ -89,6 +99,12 @@ impl Tables {
 impl Watch for Tables {
     fn started(&mut self, pid: u32) {
         self.child = pid;
+    }
+
+    fn look(&mut self) -> Option<Duration> {
+        // Other file systems need no memory, and some do not know who has mapped a file.
+        let dir = self.dir.path();
+        (dir.starts_with(SHM)).then(|| self.ended.look(dir, self.child))
     }
 
     fn ended(&mut self, _: &libc::rusage) {

@@ -6,6 +6,8 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::ptr;
+use std::time::Duration;
 
 use libc::{c_int, siginfo_t, sigset_t};
 
@@ -36,6 +38,12 @@ pub trait Watch {
         false
     }
 
+    /// A look at what it has done by now, when that may take a moment. Returns how long to wait for
+    /// signals before the next one; without a time there is none until a signal comes.
+    fn look(&mut self) -> Option<Duration> {
+        None
+    }
+
     /// It has ended, and has taken this, with those of its children that it has waited for.
     fn ended(&mut self, _usage: &libc::rusage) {}
 }
@@ -56,7 +64,7 @@ pub fn run(path: &Path, mut command: Command, watch: &mut impl Watch) -> Result<
             watch.ended(&usage);
             return Ok(status);
         }
-        let Some(info) = next(&signals) else {
+        let Some(info) = next(&signals, watch.look()) else {
             continue;
         };
         let from_kernel = info.si_code > 0;
@@ -95,17 +103,23 @@ pub fn block() -> io::Result<(sigset_t, sigset_t)> {
 /// Undoes [`block`].
 pub fn restore(before: &sigset_t) -> io::Result<()> {
     // SAFETY: a set that the kernel has filled in; async-signal-safe.
-    match unsafe { libc::sigprocmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) } {
+    match unsafe { libc::sigprocmask(libc::SIG_SETMASK, before, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The next signal; `None` where the wait was interrupted.
-fn next(signals: &sigset_t) -> Option<siginfo_t> {
+/// The next signal; `None` where the wait was interrupted, or the time is over.
+fn next(signals: &sigset_t, most: Option<Duration>) -> Option<siginfo_t> {
     let mut info = MaybeUninit::uninit();
-    // SAFETY: the set is initialised, `info` valid for the write.
-    let signal = unsafe { libc::sigwaitinfo(signals, info.as_mut_ptr()) };
+    let most = most.map(|most| libc::timespec {
+        tv_sec: most.as_secs() as libc::time_t,
+        tv_nsec: most.subsec_nanos().into(),
+    });
+    let most = most.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the set is initialised, `info` valid for the write, the time null or valid for the
+    // read.
+    let signal = unsafe { libc::sigtimedwait(signals, info.as_mut_ptr(), most) };
     // SAFETY: written by the call that has succeeded.
     (signal > 0).then(|| unsafe { info.assume_init() })
 }

@@ -50,11 +50,7 @@ impl Mapping {
             }?;
             Self::of(address.cast(), None)?
         } else {
-            let both = ProtFlags::READ | ProtFlags::WRITE;
-            // SAFETY: as above.
-            let address =
-                unsafe { mmap_anonymous(ptr::null_mut(), SIZE, both, MapFlags::PRIVATE) }?;
-            let mut mapping = Self::of(address.cast(), Some(file))?;
+            let mut mapping = Self::anonymous(Some(file))?;
             mapping.update()?;
             mapping
         };
@@ -75,6 +71,14 @@ impl Mapping {
         }
     }
 
+    /// Memory for a copy, all zeros.
+    fn anonymous(copied: Option<File>) -> io::Result<Self> {
+        let both = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping wherever there is room.
+        let address = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, both, MapFlags::PRIVATE) }?;
+        Self::of(address.cast(), copied)
+    }
+
     /// Has it show what is counted by now.
     pub fn update(&mut self) -> io::Result<()> {
         let Some(file) = &self.copied else {
@@ -84,6 +88,57 @@ impl Mapping {
         // table is made of integers.
         let bytes = unsafe { slice::from_raw_parts_mut(self.table.as_ptr().cast(), SIZE) };
         file.read_exact_at(bytes, 0)
+    }
+}
+
+/// Bytes of a block: a line of a cache.
+const BLOCK: usize = 64;
+
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 16;
+
+/// Bytes that are passed over at once.
+const PAGE: usize = 1 << 12;
+
+const _: () = assert!(SIZE.is_multiple_of(BLOCK));
+
+/// A copy of a table without the blocks that are zero, which most are.
+#[derive(Debug)]
+pub struct Compact {
+    blocks: Vec<(usize, [u8; BLOCK])>,
+}
+
+impl Compact {
+    /// Reads a table's file.
+    pub fn read(file: &File) -> io::Result<Self> {
+        let mut blocks = Vec::new();
+        let mut piece = vec![0; PIECE];
+        for start in (0..SIZE).step_by(PIECE) {
+            let piece = &mut piece[..PIECE.min(SIZE - start)];
+            file.read_exact_at(piece, start as u64)?;
+            for (page, at) in piece.chunks(PAGE).zip((start..).step_by(PAGE)) {
+                if page == &[0; PAGE][..page.len()] {
+                    continue;
+                }
+                let (lines, _) = page.as_chunks::<BLOCK>();
+                let lines = lines.iter().zip((at..).step_by(BLOCK));
+                let said = lines.filter(|(line, _)| **line != [0; BLOCK]);
+                blocks.extend(said.map(|(line, at)| (at, *line)));
+            }
+        }
+        Ok(Self { blocks })
+    }
+
+    /// The table as it was.
+    pub fn expand(&self) -> io::Result<Mapping> {
+        let mapping = Mapping::anonymous(None)?;
+        // SAFETY: a private mapping of that size, which nobody else has yet. A table is made of
+        // integers.
+        let bytes = unsafe { slice::from_raw_parts_mut(mapping.table.as_ptr().cast(), SIZE) };
+        for (at, line) in &self.blocks {
+            bytes[*at..*at + BLOCK].copy_from_slice(line);
+        }
+        Ok(mapping)
     }
 }
 

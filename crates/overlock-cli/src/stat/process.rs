@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use overlock_shared::{FAILED, Header, ObjectKind, PREFIX, Table};
 use serde::Serialize;
 
+use super::ended::Ended;
 use super::mapping::Mapping;
 use super::rows::{self, Event, Kept, Row};
 use super::symbols::{self, Symbols};
@@ -148,10 +149,16 @@ fn thread_ns(header: &Header, seen_ns: Option<u64>) -> Option<u64> {
     Some(lived).filter(|&lived| lived > 0 && lived <= most)
 }
 
-/// All that the processes under a directory have counted. `first` comes first, and then those with
-/// the longest waits. Processes that have counted nothing are left out, except for `first` if it
-/// took no lock, and if there are no others. `ended_ns` is the time at which that was seen to end.
-pub fn processes(dir: &Path, first: u32, ended_ns: Option<u64>) -> io::Result<Vec<Process>> {
+/// All that the processes under a directory have counted, and those of `taken`. `first` comes
+/// first, and then those with the longest waits. Processes that have counted nothing are left out,
+/// except for `first` if it took no lock, and if there are no others. `ended_ns` is the time at
+/// which that was seen to end.
+pub fn processes(
+    dir: &Path,
+    taken: &Ended,
+    first: u32,
+    ended_ns: Option<u64>,
+) -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
     // Processes of one program have the same files.
     let symbols = Symbols::new();
@@ -165,6 +172,9 @@ pub fn processes(dir: &Path, first: u32, ended_ns: Option<u64>) -> io::Result<Ve
             process.thread_ns = thread_ns(&table.header, ended_ns);
         }
         found.push(process);
+    }
+    for table in taken.tables() {
+        found.push(Process::read(&table?, &mut symbols.beside()));
     }
     if !found.iter().all(Process::is_empty) {
         let says = |process: &Process| process.pid == first && !process.is_empty();
@@ -180,7 +190,7 @@ pub fn processes(dir: &Path, first: u32, ended_ns: Option<u64>) -> io::Result<Ve
 }
 
 /// The files in a directory whose names begin so.
-fn all(dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+pub(super) fn all(dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;

@@ -179,7 +179,7 @@ pub fn describe(processes: &[Process], width: Option<u16>, objects: bool) -> Str
     if let Some(more) = processes.len().checked_sub(MOST_PROCESSES + 1) {
         let _ = writeln!(
             text,
-            "And {} more processes; --report writes all.",
+            "And {} more processes; --report writes them.",
             more + 1
         );
     }
