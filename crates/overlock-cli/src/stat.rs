@@ -19,10 +19,10 @@ mod text;
 mod wrappers;
 
 pub use document::Document;
-pub use ended::Ended;
+pub use ended::{Ended, SHM, excess, has_ended};
 pub use layout::{Column, WIDTH, fitting};
 pub use living::{Living, living, open};
-pub use mapping::Mapping;
+pub use mapping::{Compact, Mapping};
 pub use process::{Process, meet, now_ns, processes, program, without_table};
 pub use rows::{Event, Row, addresses};
 pub use sums::Sum;

@@ -241,6 +241,41 @@ fn children_show_waits_of_their_own() {
     assert_eq!(processes.len(), 2);
 }
 
+/// Fails where each process that has ended keeps the memory of its files, or is in no profile.
+#[test]
+fn files_of_processes_that_have_ended_take_no_room() {
+    let program = compile("brood", "brood-profile", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("p.json");
+    let output = profile(&[], &program, &[], &json).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    let most = String::from_utf8(output.stdout).unwrap();
+    let most: u32 = most.trim().parse().unwrap();
+    assert!(most < 2 * 150, "{most} files at one time");
+    let profile = read(&json);
+    let process = |wait: &&Wait| profile.threads[wait.thread as usize].process;
+    let mut waited: Vec<u32> = waits(&profile).iter().map(process).collect();
+    waited.sort_unstable();
+    waited.dedup();
+    // On a busy machine a thread may still have no CPU when its lock is free.
+    assert!(
+        waited.len() > 250,
+        "{} of {}",
+        waited.len(),
+        profile.processes.len()
+    );
+    assert!(profile.processes.len() >= 300);
+    let named = waits(&profile)
+        .into_iter()
+        .filter(|wait| functions(&profile, wait.stack).contains(&"waiter"));
+    assert!(named.count() >= waited.len());
+    assert!(
+        said.contains(" more processes; --report writes them."),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_program_is_ended_after_the_given_seconds() {
     let dir = tempfile::tempdir().unwrap();

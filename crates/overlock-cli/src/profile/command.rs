@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     tables.count(&mut command);
     let threshold_ns = args.threshold.as_nanos() as u64;
     command.env("OVERLOCK_PROFILE", threshold_ns.to_string());
-    let collector = Collector::start(tables.dir());
+    let collector = Collector::start(tables.dir(), tables.taken());
     let words = args.launch.words().iter();
     let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let mut run = Run {

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -16,9 +17,6 @@ use crate::exit::Exit;
 use crate::stat::{self, Document, Ended, Files, Living, Process};
 use crate::terminal::width_of;
 
-/// Memory, where there is such a place: the tables are written all the time.
-const SHM: &str = "/dev/shm";
-
 /// The tables of the program that runs.
 #[derive(Debug)]
 pub struct Tables {
@@ -26,7 +24,7 @@ pub struct Tables {
     child: u32,
     ended_ns: Option<u64>,
     /// Processes that have ended, whose files are removed.
-    ended: Ended,
+    ended: Arc<Mutex<Ended>>,
     /// Whether single locks are shown.
     objects: bool,
 }
@@ -38,7 +36,7 @@ impl Tables {
             dir: directory()?,
             child: 0,
             ended_ns: None,
-            ended: Ended::default(),
+            ended: Arc::default(),
             objects,
         })
     }
@@ -46,6 +44,16 @@ impl Tables {
     /// The directory.
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Processes that have ended, for one who takes them in.
+    pub fn taken(&self) -> Arc<Mutex<Ended>> {
+        self.ended.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ended> {
+        // A thread that has panicked has left whole tables in it.
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has the command count.
@@ -57,13 +65,13 @@ impl Tables {
 
     /// Their contents.
     pub fn processes(&self) -> Result<Vec<Process>, Exit> {
-        stat::processes(self.dir.path(), &self.ended, self.child, self.ended_ns)
+        stat::processes(self.dir.path(), &self.lock(), self.child, self.ended_ns)
             .map_err(|error| Exit::Failed(format!("cannot read what was counted: {error}")))
     }
 
     /// Says which processes could make none, and how many are left out.
     pub fn say_lost(&self) {
-        if let Some(text) = self.ended.without_rows() {
+        if let Some(text) = self.lock().without_rows() {
             stat::say(&text);
         }
         if let Some(text) = stat::without_table(self.dir()) {
@@ -82,7 +90,7 @@ impl Tables {
             1 => " and another".to_owned(),
             others => format!(" and {others} others"),
         };
-        let which = match self.ended.is_empty() {
+        let which = match self.lock().is_empty() {
             true => "all tables",
             false => "tables of this run, without those reported above,",
         };
@@ -99,12 +107,12 @@ impl Tables {
 impl Watch for Tables {
     fn started(&mut self, pid: u32) {
         self.child = pid;
+        self.lock().leave(pid);
     }
 
     fn look(&mut self) -> Option<Duration> {
-        // Other file systems need no memory, and some do not know who has mapped a file.
         let dir = self.dir.path();
-        (dir.starts_with(SHM)).then(|| self.ended.look(dir, self.child))
+        (dir.starts_with(stat::SHM)).then(|| self.lock().look(dir))
     }
 
     fn ended(&mut self, _: &libc::rusage) {
@@ -167,7 +175,7 @@ fn directory() -> Result<TempDir, Exit> {
     let mut builder = tempfile::Builder::new();
     let builder = builder.prefix("overlock-run.");
     let made = builder
-        .tempdir_in(SHM)
+        .tempdir_in(stat::SHM)
         .or_else(|_| builder.tempdir_in(env::temp_dir()))
         .and_then(|dir| open_to_others(&dir).map(|()| dir));
     made.map_err(|error| Exit::Failed(format!("no place for what --stat counts: {error}")))

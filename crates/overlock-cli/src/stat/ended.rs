@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use overlock_shared::{ObjectKind, PREFIX, Table};
 
 use super::mapping::{Compact, Mapping};
 use super::process::all;
+
+/// Memory, where there is such a place: the tables are written all the time.
+pub const SHM: &str = "/dev/shm";
 
 /// So many files may stay: those of most programs are read at the end only.
 const FEW: usize = 32;
@@ -28,6 +32,8 @@ const MOST: usize = 1000;
 /// Tables that were taken in.
 #[derive(Debug, Default)]
 pub struct Ended {
+    /// The program itself, whose tables stay.
+    first: u32,
     kept: Vec<Kept>,
     /// Files that are to be looked at.
     queue: Vec<PathBuf>,
@@ -40,33 +46,27 @@ pub struct Ended {
 #[derive(Debug)]
 struct Kept {
     wait_ns: u64,
-    table: Compact,
+    table: Arc<Compact>,
 }
 
 impl Ended {
-    /// Looks at one file, if there are many, and takes it in if its process has ended. That of
-    /// `first` stays. Returns when to come again.
-    pub fn look(&mut self, dir: &Path, first: u32) -> Duration {
+    /// Has the tables of this process stay.
+    pub fn leave(&mut self, first: u32) {
+        self.first = first;
+    }
+
+    /// Looks at one file, if there are many, and takes it in if its process has ended. Returns
+    /// when to come again.
+    pub fn look(&mut self, dir: &Path) -> Duration {
         if self.queue.is_empty() {
             self.queue = all(dir, PREFIX).unwrap_or_default();
-            self.excess = self.queue.len().saturating_sub(FEW);
+            self.excess = excess(self.queue.len());
         }
         if self.excess > 0
             && let Some(path) = self.queue.pop()
-            && let Some(file) = ended(&path)
-            // One without a table may be of a process that was killed while it made it.
-            && let Ok(table) = Mapping::open(&path)
-            && table.header.pid.load(Relaxed) != first
-            && let Ok(compact) = Compact::read(&file)
-            && fs::remove_file(&path).is_ok()
+            && self.take(&path, || true).is_some()
         {
             self.excess -= 1;
-            if let Some(wait_ns) = waited_ns(&table) {
-                self.keep(Kept {
-                    wait_ns,
-                    table: compact,
-                });
-            }
         }
         match self.excess {
             0 => self.queue.clear(),
@@ -74,6 +74,28 @@ impl Ended {
             _ => {}
         }
         PAUSE
+    }
+
+    /// Takes a table in, if its process has ended and what else has to be done first succeeds.
+    pub fn take(&mut self, path: &Path, first: impl FnOnce() -> bool) -> Option<Arc<Compact>> {
+        let file = ended(path)?;
+        // One without a table may be of a process that was killed while it made it.
+        let table = Mapping::open(path).ok()?;
+        if table.header.pid.load(Relaxed) == self.first {
+            return None;
+        }
+        let compact = Arc::new(Compact::read(&file, size_of::<Table>()).ok()?);
+        if !first() {
+            return None;
+        }
+        fs::remove_file(path).ok()?;
+        if let Some(wait_ns) = waited_ns(&table) {
+            self.keep(Kept {
+                wait_ns,
+                table: compact.clone(),
+            });
+        }
+        Some(compact)
     }
 
     fn keep(&mut self, table: Kept) {
@@ -103,17 +125,31 @@ impl Ended {
         let waited = time(wait_ns as f64);
         (processes > 0).then(|| {
             format!(
-                "overlock: {processes} more processes, those with the shortest waits, are in no \
-                 report: they waited for locks for {waited}\n"
+                "overlock: {processes} more processes, those with the shortest waits, are left \
+                 out: they waited for locks for {waited}\n"
             )
         })
     }
+}
+
+/// How many of so many files are too many.
+pub fn excess(files: usize) -> usize {
+    files.saturating_sub(FEW)
+}
+
+/// Whether a table is of a process that has ended, or of an image that was replaced.
+pub fn has_ended(path: &Path) -> bool {
+    ended(path).is_some()
 }
 
 /// The file, if no process can write to it any more. A lease for readers is refused while one has
 /// it open for writing, or mapped: that holds for ids that others have by now, for programs that
 /// have replaced each other, in namespaces, and while a table is made.
 fn ended(path: &Path) -> Option<File> {
+    // Other file systems need no memory, and some do not know who has mapped a file.
+    if !path.starts_with(SHM) {
+        return None;
+    }
     let mut options = OpenOptions::new();
     let options = options.read(true).custom_flags(libc::O_NONBLOCK);
     let lease = options.open(path).ok()?;
@@ -182,7 +218,8 @@ mod tests {
         let many = FEW as u32 + 10;
         let open: Vec<File> = (1..=many).map(|pid| write(dir, pid, 1)).collect();
         let mut ended = Ended::default();
-        let mut look = || while ended.look(dir, 3).is_zero() {};
+        ended.leave(3);
+        let mut look = || while ended.look(dir).is_zero() {};
         look();
         assert_eq!(all(dir, PREFIX).unwrap().len(), many as usize);
         // Those of the first five are closed.
@@ -205,7 +242,7 @@ mod tests {
             };
             ended.keep(Kept {
                 wait_ns,
-                table: Compact::read(file).unwrap(),
+                table: Arc::new(Compact::read(file, size_of::<Table>()).unwrap()),
             });
         }
         let pids = pids(&ended);

@@ -102,19 +102,22 @@ const PAGE: usize = 1 << 12;
 
 const _: () = assert!(SIZE.is_multiple_of(BLOCK));
 
-/// A copy of a table without the blocks that are zero, which most are.
+/// A copy of a file without the blocks that are zero, which most are.
 #[derive(Debug)]
 pub struct Compact {
     blocks: Vec<(usize, [u8; BLOCK])>,
 }
 
 impl Compact {
-    /// Reads a table's file.
-    pub fn read(file: &File) -> io::Result<Self> {
+    /// The size of what is read is a multiple of it.
+    pub const BLOCK: usize = BLOCK;
+
+    /// Reads the first bytes of a file.
+    pub fn read(file: &File, size: usize) -> io::Result<Self> {
         let mut blocks = Vec::new();
         let mut piece = vec![0; PIECE];
-        for start in (0..SIZE).step_by(PIECE) {
-            let piece = &mut piece[..PIECE.min(SIZE - start)];
+        for start in (0..size).step_by(PIECE) {
+            let piece = &mut piece[..PIECE.min(size - start)];
             file.read_exact_at(piece, start as u64)?;
             for (page, at) in piece.chunks(PAGE).zip((start..).step_by(PAGE)) {
                 if page == &[0; PAGE][..page.len()] {
@@ -129,15 +132,20 @@ impl Compact {
         Ok(Self { blocks })
     }
 
+    /// Puts them where there are zeros.
+    pub fn put(&self, bytes: &mut [u8]) {
+        for (at, line) in &self.blocks {
+            bytes[*at..*at + BLOCK].copy_from_slice(line);
+        }
+    }
+
     /// The table as it was.
     pub fn expand(&self) -> io::Result<Mapping> {
         let mapping = Mapping::anonymous(None)?;
         // SAFETY: a private mapping of that size, which nobody else has yet. A table is made of
         // integers.
         let bytes = unsafe { slice::from_raw_parts_mut(mapping.table.as_ptr().cast(), SIZE) };
-        for (at, line) in &self.blocks {
-            bytes[*at..*at + BLOCK].copy_from_slice(line);
-        }
+        self.put(bytes);
         Ok(mapping)
     }
 }

@@ -11,7 +11,7 @@ use overlock_shared::{ObjectKind, Table};
 
 use super::collector::{Collected, Shown};
 use super::kept::{Kept, Single};
-use crate::stat::{self, Mapping, Symbols};
+use crate::stat::{self, Symbols};
 
 /// A lock as people know it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,7 +80,7 @@ struct Builder {
 
 impl Builder {
     fn add_process(&mut self, index: usize, shown: &Shown, kept: &Kept) {
-        let Ok(table) = Mapping::open(&shown.ring.table) else {
+        let Ok(table) = shown.ring.table() else {
             return;
         };
         let mut symbols = self.symbols.beside();

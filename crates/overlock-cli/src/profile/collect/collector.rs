@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use super::parts::{Looks, Who, parts};
 use super::quota::Quota;
 use super::ring::{Ended, Ring};
 use super::tasks::{By, Look, State, Tasks, runnable};
-use crate::stat::now_ns;
+use crate::stat::{self, now_ns};
 
 /// The shortest time between two looks. Looks take up to a tenth of the time.
 const INTERVAL: Duration = Duration::from_millis(1);
@@ -36,6 +37,9 @@ const LATER_NS: u64 = 500_000_000;
 /// The time between two looks for new processes.
 const MEET: Duration = Duration::from_millis(10);
 
+/// Processes whose files are taken in at one time: looks wait meanwhile.
+const MOST_TAKEN: usize = 8;
+
 /// The time between two looks at the names of threads, and at quotas.
 const SELDOM: Duration = Duration::from_millis(100);
 
@@ -47,6 +51,8 @@ pub struct Shown {
     /// By their ids.
     pub threads: HashMap<u32, Seen>,
     pub quota: Quota,
+    /// When its files were taken in: 0 before.
+    taken_ns: u64,
 }
 
 /// A thread as it was seen.
@@ -76,10 +82,10 @@ pub struct Collector {
 
 impl Collector {
     /// Begins to look into a directory.
-    pub fn start(dir: &Path) -> Self {
+    pub fn start(dir: &Path, tables: Arc<Mutex<stat::Ended>>) -> Self {
         let (end, ends) = channel();
         let dir = dir.to_owned();
-        let thread = thread::spawn(move || Watcher::new(dir).run(&ends));
+        let thread = thread::spawn(move || Watcher::new(dir, tables).run(&ends));
         Self { end, thread }
     }
 
@@ -110,6 +116,8 @@ type Key = (usize, u32, u64);
 #[derive(Debug)]
 struct Watcher {
     dir: PathBuf,
+    /// Takes in those of processes that have ended.
+    tables: Arc<Mutex<stat::Ended>>,
     cpus: u32,
     /// Files that are mapped.
     known: HashSet<PathBuf>,
@@ -133,9 +141,10 @@ struct Lasting {
 }
 
 impl Watcher {
-    fn new(dir: PathBuf) -> Self {
+    fn new(dir: PathBuf, tables: Arc<Mutex<stat::Ended>>) -> Self {
         Self {
             dir,
+            tables,
             cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
             known: HashSet::new(),
             tasks: Tasks::default(),
@@ -152,11 +161,13 @@ impl Watcher {
         let mut met: Option<Instant> = None;
         let mut pause = INTERVAL;
         while ends.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            let began = Instant::now();
             if met.is_none_or(|met| met.elapsed() >= MEET) {
-                met = Some(began);
+                met = Some(Instant::now());
                 self.meet();
+                // No look: a program that starts many processes does not wait for it.
+                self.take_ended();
             }
+            let began = Instant::now();
             if last.is_none_or(|last| last.elapsed() >= SELDOM) {
                 last = Some(began);
                 self.look_around();
@@ -199,14 +210,42 @@ impl Watcher {
                     ring,
                     threads: HashMap::new(),
                     quota,
+                    taken_ns: 0,
                 });
+            }
+        }
+    }
+
+    /// Takes in the files of processes that have ended, where there are many.
+    fn take_ended(&mut self) {
+        let mut excess = stat::excess(self.known.len()).min(MOST_TAKEN);
+        if excess == 0 {
+            return;
+        }
+        // Looks do not wait for a report that is made meanwhile.
+        let Ok(mut tables) = self.tables.try_lock() else {
+            return;
+        };
+        let processes = self.collected.processes.iter_mut().enumerate();
+        for (index, process) in processes.filter(|(_, process)| process.is_there()) {
+            let ring = &mut process.ring;
+            if excess == 0 || !stat::has_ended(ring.table_path()) {
+                continue;
+            }
+            ring.drain(|ended| self.later.push_back((index, ended)));
+            if let Some(path) = ring.leave_files(&mut tables) {
+                process.taken_ns = now_ns();
+                self.known.remove(&path);
+                excess -= 1;
             }
         }
     }
 
     /// Looks at what changes seldom.
     fn look_around(&mut self) {
-        for process in &mut self.collected.processes {
+        let processes = self.collected.processes.iter_mut();
+        // Another process may have the id by now.
+        for process in processes.filter(|process| process.is_there()) {
             process.look_at_threads();
             process.quota.find(process.pid);
             self.collected.quota = process.quota.cpus().or(self.collected.quota);
@@ -218,7 +257,12 @@ impl Watcher {
         let now = now_ns();
         if now.saturating_sub(self.quota_read_ns) >= QUOTA_NS {
             self.quota_read_ns = now;
-            for process in &mut self.collected.processes {
+            let processes = self.collected.processes.iter_mut();
+            // Waits without parts yet are later than that.
+            let since = now.saturating_sub(2 * LATER_NS);
+            for process in
+                processes.filter(|process| process.is_there() || process.taken_ns > since)
+            {
                 process.quota.read(now);
             }
         }
@@ -227,6 +271,7 @@ impl Watcher {
     /// Looks at the threads that others wait for. Returns whether there are any.
     fn look(&mut self) -> bool {
         let lasting: Vec<Lasting> = (self.collected.processes.iter().enumerate())
+            .filter(|(_, process)| process.is_there())
             .flat_map(|(index, process)| process.lasting(index))
             .collect();
         if !self.later.is_empty() || !lasting.is_empty() {
@@ -274,7 +319,8 @@ impl Watcher {
 
     /// Takes the waits that have ended.
     fn drain(&mut self) {
-        for (index, process) in self.collected.processes.iter_mut().enumerate() {
+        let processes = self.collected.processes.iter_mut().enumerate();
+        for (index, process) in processes.filter(|(_, process)| process.is_there()) {
             let later = &mut self.later;
             process.ring.drain(|ended| later.push_back((index, ended)));
         }
@@ -298,6 +344,10 @@ impl Watcher {
 }
 
 impl Shown {
+    fn is_there(&self) -> bool {
+        self.taken_ns == 0
+    }
+
     /// The waits that last, each with the thread that says why.
     fn lasting(&self, process: usize) -> Vec<Lasting> {
         let ring = &self.ring;

@@ -1,19 +1,24 @@
 //! The file in which a process shows its single waits.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
+use std::mem::{self, offset_of};
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_shared::{
     GAVE_UP, IS_LOCK, NOT_MEASURED, ObjectKind, PREFIX, RECORDS, Record, WAITS_MAGIC, WAITS_PREFIX,
     WAITS_VERSION, Waits,
 };
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+
+use crate::stat::{Compact, Ended as Tables, Mapping};
 
 /// A wait that has ended, as the process has recorded it.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,8 +84,11 @@ impl Ended {
 #[derive(Debug)]
 pub struct Ring {
     waits: NonNull<Waits>,
+    path: PathBuf,
     /// The process's table.
-    pub table: PathBuf,
+    table: PathBuf,
+    /// The same once its file is gone.
+    taken: Option<Arc<Compact>>,
     /// The number of the next record.
     next: u64,
     /// Earlier ones that were not written yet.
@@ -110,7 +118,9 @@ impl Ring {
         let mapped = unsafe { mmap(ptr::null_mut(), size, both, MapFlags::SHARED, &file, 0) }?;
         let ring = Self {
             waits: NonNull::new(mapped.cast()).ok_or(io::ErrorKind::InvalidData)?,
+            path: path.to_owned(),
             table: beside(path),
+            taken: None,
             next: 0,
             unwritten: Vec::new(),
         };
@@ -122,12 +132,40 @@ impl Ring {
             .ok_or(io::ErrorKind::InvalidData.into())
     }
 
+    /// The path of the process's table.
+    pub fn table_path(&self) -> &Path {
+        &self.table
+    }
+
+    /// The process's table.
+    pub fn table(&self) -> io::Result<Mapping> {
+        match &self.taken {
+            Some(table) => table.expand(),
+            None => Mapping::open(&self.table),
+        }
+    }
+
+    /// Replaces the files of a process that has ended by what is in them, without the records: all
+    /// were drained. Returns the path that is free then.
+    pub fn leave_files(&mut self, tables: &mut Tables) -> Option<PathBuf> {
+        let (path, mut copy) = (self.path.clone(), None);
+        let table = tables.take(&self.table, || {
+            copy = copied(&path).ok();
+            // Before the table, whose number a new one may take.
+            copy.is_some() && fs::remove_file(&path).is_ok()
+        })?;
+        self.taken = Some(table);
+        let mapped = mem::replace(&mut self.waits, copy?);
+        unmap(mapped);
+        Some(path)
+    }
+
     /// Takes all waits that have ended since the last call.
     pub fn drain(&mut self, mut take: impl FnMut(Ended)) {
         let until = self.header.next.0.load(Relaxed);
         // Those of earlier laps are left out, and so is what a broken file says.
         let first = until.saturating_sub(RECORDS as u64);
-        let known = std::mem::take(&mut self.unwritten);
+        let known = mem::take(&mut self.unwritten);
         let known = known.into_iter().filter(|&number| number >= first);
         let mut unwritten = Vec::new();
         for number in known.chain(self.next.max(first)..until) {
@@ -151,6 +189,28 @@ impl Ring {
     }
 }
 
+const _: () = assert!(offset_of!(Waits, records).is_multiple_of(Compact::BLOCK));
+
+/// A copy of a file in memory, without the records.
+fn copied(path: &Path) -> io::Result<NonNull<Waits>> {
+    let file = OpenOptions::new().read(true).open(path)?;
+    let compact = Compact::read(&file, offset_of!(Waits, records))?;
+    let (both, size) = (ProtFlags::READ | ProtFlags::WRITE, size_of::<Waits>());
+    // SAFETY: a new mapping wherever there is room.
+    let mapped = unsafe { mmap_anonymous(ptr::null_mut(), size, both, MapFlags::PRIVATE) }?;
+    let waits: NonNull<Waits> = NonNull::new(mapped.cast()).ok_or(io::ErrorKind::InvalidData)?;
+    // SAFETY: of that size, and nobody else has it yet; made of integers.
+    compact.put(unsafe { slice::from_raw_parts_mut(waits.as_ptr().cast(), size) });
+    Ok(waits)
+}
+
+/// Unmaps what [`Ring::open`] or [`copied`] has mapped, to which there are no references.
+fn unmap(waits: NonNull<Waits>) {
+    // SAFETY: such a mapping, of that size; the callers give it up.
+    let unmapped = unsafe { munmap(waits.as_ptr().cast(), size_of::<Waits>()) };
+    debug_assert!(unmapped.is_ok());
+}
+
 /// The table that has the same number.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().as_bytes();
@@ -171,16 +231,12 @@ impl Deref for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `open` has made; references to it do not outlive `self`.
-        let unmapped = unsafe { munmap(self.waits.as_ptr().cast(), size_of::<Waits>()) };
-        debug_assert!(unmapped.is_ok());
+        unmap(self.waits);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
