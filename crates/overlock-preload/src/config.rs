@@ -53,6 +53,8 @@ pub struct Config {
     pub stat_again: bool,
     /// Whether single waits are shown, too.
     pub profile: bool,
+    /// Whether a tool [watches](watchers) the accesses to the C library's objects.
+    pub watched: bool,
     /// Whether the order of locks is checked.
     pub lockdep: bool,
     /// Whether locks held during sleeps of any kind are reported.
@@ -69,6 +71,7 @@ const GLIBC_OTHERS: u32 = 1 << 2;
 const SPIN_ONLY: u32 = 1 << 3;
 const PROFILE: u32 = 1 << 4;
 const NOT_AGAIN: u32 = 1 << 5;
+const WATCHED: u32 = 1 << 6;
 
 /// The configuration in bits; 0 before it is read.
 static CONFIG: AtomicU32 = AtomicU32::new(0);
@@ -143,6 +146,7 @@ pub fn get() -> Config {
         stat: bits & STAT != 0,
         stat_again: bits & NOT_AGAIN == 0,
         profile: bits & (STAT | PROFILE) == STAT | PROFILE,
+        watched: bits & WATCHED != 0,
         lockdep: bits & LOCKDEP != 0,
         lockdep_sleep: bits & (LOCKDEP | LOCKDEP_SLEEP) == LOCKDEP | LOCKDEP_SLEEP,
     }
@@ -172,7 +176,7 @@ fn read() -> u32 {
     };
     let mut bits = KNOWN
         | match watchers::present() {
-            Some(_) => GLIBC_MUTEX | GLIBC_RWLOCK,
+            Some(_) => GLIBC_MUTEX | GLIBC_RWLOCK | WATCHED,
             None => wanted(),
         };
     if bits & (GLIBC_MUTEX | GLIBC_RWLOCK | SPIN_ONLY) == GLIBC_MUTEX | GLIBC_RWLOCK {

@@ -336,10 +336,11 @@ impl Mutex {
         if self.is_ours() {
             return self.release();
         }
-        if config::get().profile && !self.is_nested_of_glibcs() {
-            stat::releases(self.address(), None, false);
-        }
-        if !self.is_nested_of_glibcs() {
+        // A tool that watches would take the look for a race with the C library's store.
+        if config::get().watched || !self.is_nested_of_glibcs() {
+            if config::get().profile {
+                stat::releases(self.address(), None, false);
+            }
             probes::mutex_release(self.address());
         }
         // SAFETY: as above.

@@ -5,6 +5,11 @@
 #include <pthread.h>
 #include <stdio.h>
 
+/* musl has none. */
+#ifndef RTLD_DEEPBIND
+#define RTLD_DEEPBIND 0
+#endif
+
 #define EACH 500
 #define ROOM 8
 
