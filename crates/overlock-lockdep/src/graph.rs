@@ -15,7 +15,8 @@
 //! And it has its *threads*. A deadlock has a thread at each of its edges. So two edges are no part
 //! of one if the same thread alone has made both. Nor are they if each thread of the one had ended
 //! when those of the other began. A thread that makes a known edge for the first time is looked at
-//! as a new edge is.
+//! as a new edge is, unless two older ones that exist still have made it: they meet all that it
+//! meets.
 //!
 //! A strong cycle without such a reason is reported. The edge that would close it is not added, so
 //! one mistake is not reported again by all that follows from it.
@@ -33,6 +34,7 @@ use super::gate::Inside;
 use super::lives::ANY;
 use crate::mapped::{Chunks, Mapped, Temporary, Zeroed};
 
+use edge::Link;
 pub(super) use edge::{Edge, GUARDS, Key, Reason, guard, summand};
 use search::{Circle, Reached};
 pub(super) use search::{Path, STEPS};
@@ -142,27 +144,34 @@ impl Graph {
         }
     }
 
+    /// Returns the little of an edge that a search needs to pass it by.
+    fn link(&self, number: u32) -> Option<Link> {
+        let edge = self.edges.get(number as usize)?.0.get();
+        // SAFETY: as in `edge`; the reference ends here.
+        Some(Link::of(unsafe { &*edge }))
+    }
+
     /// Returns the edges out of a node, the newest first.
-    fn out(&self, node: u32) -> impl Iterator<Item = (u32, Edge)> {
+    fn out(&self, node: u32) -> impl Iterator<Item = (u32, Link)> {
         let first = self.first.get(node as usize);
         let mut next = first.map_or(0, |first| first.load(Relaxed));
         std::iter::from_fn(move || {
             let number = next.checked_sub(1)?;
-            let edge = self.edge(number)?;
-            next = edge.next;
-            Some((number, edge))
+            let link = self.link(number)?;
+            next = link.next;
+            Some((number, link))
         })
     }
 
-    /// A thread makes an edge that others have made before, in a graph without cycles: notes it,
-    /// and returns true.
+    /// A thread makes an edge that others have made before, and no cycle of its can happen for the
+    /// sake of this thread alone: notes it, and returns true.
     pub(super) fn join(&self, new: &Edge, key: Key, guards: u64, _: &Inside<'_>) -> bool {
-        if self.has_cycles.load(Relaxed) {
-            return false;
-        }
         let Some((number, edge)) = self.same(new, key, guards) else {
             return false;
         };
+        if self.has_cycles.load(Relaxed) && !edge.covers(new.life()) {
+            return false;
+        }
         self.made_by(number, edge, new.life(), key.under(guards));
         true
     }
@@ -188,17 +197,26 @@ impl Graph {
             return Added::Fine; // another thread was faster
         }
         let mut same = self.same(&new, key, guards);
+        // Whether the new one closes no cycle that could happen and was not looked at.
+        let mut is_covered = same.is_some_and(|(_, edge)| edge.covers(life));
         let is_known = self.has(key.place()) || self.has(key.guarded());
         if same.is_none() && (is_known || self.forgot.load(Relaxed)) {
             let mut sightings = 0;
-            for (number, edge) in self.out(new.from).filter(|(_, edge)| edge.is_of(&new)) {
-                if !edge.is_alive(alive) {
+            let kind = Link::of(&new);
+            for (number, _) in self.out(new.from).filter(|(_, link)| link.is_of(&kind)) {
+                let Some(edge) = self.edge(number).filter(|edge| edge.is_alive(alive)) else {
                     continue;
-                }
+                };
                 if edge.implies(&new) && edge.is_by(life) {
-                    self.note(key.under(guards).by(life));
+                    let under = key.under(guards);
+                    self.note(if edge.is_by(ANY) {
+                        under
+                    } else {
+                        under.by(life)
+                    });
                     return Added::Fine;
                 }
+                is_covered |= edge.implies(&new) && edge.covers(life);
                 if edge.implies(&new) && new.implies(&edge) {
                     self.note_place(number, key, guards); // it was forgotten
                     same = Some((number, edge));
@@ -210,8 +228,10 @@ impl Graph {
                 return Added::Fine;
             }
         }
-        let circle = match same.is_some() && !self.has_cycles.load(Relaxed) {
-            true => Circle::None,
+        let circle = match same.is_some() {
+            _ if is_covered => Circle::None,
+            true if !self.has_cycles.load(Relaxed) => Circle::None,
+            true => self.circle_again(&new, alive),
             false => self.circle(&new, alive),
         };
         let harmless = match circle {

@@ -93,6 +93,16 @@ pub(super) fn meet(one: u32, two: u32) -> bool {
     one == ANY || two == ANY || one != two && !is_before(one, two) && !is_before(two, one)
 }
 
+/// Whether a thread of the first life still exists, and began no later than one of the other: so
+/// far it meets all those that the other meets, but itself.
+pub(super) fn is_around(one: u32, other: u32) -> bool {
+    let begin = |life| known(life).map(|life| life.begin.load(Relaxed));
+    match (begin(one), begin(other)) {
+        (Some(begin), Some(later)) => begin <= later && ended(one).is_none(),
+        _ => false,
+    }
+}
+
 /// Returns the number of the thread that the kernel has created last, of all that this process can
 /// see.
 fn last_number() -> Option<u32> {

@@ -109,6 +109,17 @@ impl Edge {
         }
     }
 
+    /// Whether the edge says all that it would say with a thread of this life too, of the threads
+    /// that there have been so far: each that the thread meets, one of these two meets as well.
+    pub(super) fn covers(&self, life: u32) -> bool {
+        self.is_by(ANY)
+            || self
+                .lives()
+                .filter(|one| lives::is_around(*one, life))
+                .count()
+                > 1
+    }
+
     fn lives(&self) -> impl Iterator<Item = u32> {
         self.threads.into_iter().filter(|life| *life != 0)
     }
@@ -148,6 +159,31 @@ impl Edge {
     }
 
     pub(super) fn is_of(&self, other: &Edge) -> bool {
+        Link::of(self).is_of(&Link::of(other))
+    }
+}
+
+/// An edge out of a known node, for searches that pass many: a copy of all of it takes long.
+pub(super) struct Link {
+    pub(super) to: u32,
+    pub(super) from_how: How,
+    pub(super) to_how: How,
+    pub(super) next: u32,
+}
+
+impl Link {
+    #[inline]
+    pub(super) fn of(edge: &Edge) -> Link {
+        Link {
+            to: edge.to,
+            from_how: edge.from_how,
+            to_how: edge.to_how,
+            next: edge.next,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_of(&self, other: &Link) -> bool {
         self.to == other.to
             && self.from_how.is_shared() == other.from_how.is_shared()
             && self.to_how.is_recursive() == other.to_how.is_recursive()

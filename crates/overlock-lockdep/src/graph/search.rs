@@ -81,6 +81,16 @@ impl Graph {
         }
     }
 
+    /// As [`circle`](Self::circle), for an edge in the graph that one more thread makes. The cycles
+    /// that cannot happen are known.
+    pub(super) fn circle_again(&self, new: &Edge, alive: &impl Alive) -> Circle {
+        // Of the edges whose threads the new one does not meet, none is part of another cycle.
+        match self.back(new, |edge| edge.excludes(new).is_none(), alive) {
+            Some(_) => self.circle(new, alive),
+            None => Circle::None,
+        }
+    }
+
     /// Returns a shortest way from the edge's end to its beginning, of the edges that may be used.
     pub(super) fn back(
         &self,
@@ -112,7 +122,8 @@ impl Graph {
         let (mut length, mut is_cut) = (0, false);
         next[0] = first(new.to);
         for _ in 0..STEPS {
-            let Some(edge) = next[length].checked_sub(1).and_then(|at| self.edge(at)) else {
+            let at = next[length].checked_sub(1);
+            let Some((at, link)) = at.and_then(|at| Some((at, self.link(at)?))) else {
                 match length.checked_sub(1) {
                     Some(before) => length = before,
                     None if is_cut => break,
@@ -120,18 +131,18 @@ impl Graph {
                 }
                 continue;
             };
-            next[length] = edge.next;
+            next[length] = link.next;
             let last = length.checked_sub(1).map_or(new, |last| &path.edges[last]);
             let before = &path.edges[..length];
-            let is_weak = last.to_how.is_recursive() && edge.from_how.is_shared();
-            if is_weak
-                || edge.to == new.to
-                || !alive.node(edge.to)
+            let is_weak = last.to_how.is_recursive() && link.from_how.is_shared();
+            if is_weak || link.to == new.to || before.iter().any(|one| one.to == link.to) {
+                continue;
+            }
+            let Some(edge) = self.edge(at) else { continue };
+            if !alive.node(edge.to)
                 || !edge.is_alive(alive)
-                || before
-                    .iter()
-                    .any(|one| one.to == edge.to || one.excludes(&edge).is_some())
                 || edge.excludes(new).is_some()
+                || before.iter().any(|one| one.excludes(&edge).is_some())
             {
                 continue;
             }
@@ -225,17 +236,18 @@ impl Graph {
             let state = self.queue(head)?.load(Relaxed);
             head += 1;
             let as_reader = state & 1 != 0;
-            for (number, edge) in self.out(state >> 1) {
-                if as_reader && edge.from_how.is_shared() {
+            for (number, link) in self.out(state >> 1) {
+                if as_reader && link.from_how.is_shared() {
                     continue; // readers do not block this one
                 }
-                let recursive = edge.to_how.is_recursive();
-                let at = edge.to << 1 | u32::from(recursive);
+                let recursive = link.to_how.is_recursive();
+                let at = link.to << 1 | u32::from(recursive);
                 // The search has been here with a request that waits behind everything, which
                 // reaches all that this one can.
                 if is_reached(at)? || is_reached(at & !1)? {
                     continue;
                 }
+                let edge = self.edge(number)?;
                 if !alive.node(edge.to) || !edge.is_alive(alive) || !may(&edge) {
                     continue;
                 }

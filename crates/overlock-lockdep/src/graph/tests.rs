@@ -1,3 +1,5 @@
+mod storm;
+
 use proptest::prelude::*;
 
 use super::super::class::ClassId;
