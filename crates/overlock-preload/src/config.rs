@@ -53,7 +53,7 @@ pub struct Config {
     pub stat_again: bool,
     /// Whether single waits are shown, too.
     pub profile: bool,
-    /// Whether a tool [watches](watchers) the accesses to the C library's objects.
+    /// Whether a tool like helgrind watches the accesses to the C library's objects.
     pub watched: bool,
     /// Whether the order of locks is checked.
     pub lockdep: bool,
