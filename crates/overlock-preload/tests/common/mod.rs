@@ -1,6 +1,7 @@
 #![allow(dead_code)] // each test uses a part of it
 //! Programs in C and C++ of `tests/c`: compiles them, and runs them with the library or without.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -40,13 +41,16 @@ pub fn compile_as(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let (variable, default) = if plus { ("CXX", "c++") } else { ("CC", "cc") };
     let compiler = std::env::var(variable).unwrap_or_else(|_| default.into());
     let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Another test may run the same program.
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let new = to.with_extension(format!("{}.new", NUMBER.fetch_add(1, Relaxed)));
     let output = Command::new(&compiler)
         .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
         .args(if plus { &["-std=c++20"][..] } else { &[] })
         .args(flags)
         .arg(sources().join(source))
         .arg("-o")
-        .arg(&to)
+        .arg(&new)
         .arg("-ldl")
         .output()
         .unwrap_or_else(|error| panic!("{compiler}, a compiler, is needed: {error}"));
@@ -55,6 +59,7 @@ pub fn compile_as(source: &str, name: &str, flags: &[&str]) -> PathBuf {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+    fs::rename(new, &to).unwrap();
     to
 }
 
@@ -140,7 +145,7 @@ pub fn ours(program: &Path, arguments: &[&Path], setting: &[(&str, &str)]) -> St
     // Processes with statistics leave their tables there.
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let tables = program.with_extension(format!("tables{}", RUNS.fetch_add(1, Relaxed)));
-    std::fs::create_dir_all(&tables).unwrap();
+    fs::create_dir_all(&tables).unwrap();
     let mut environment = vec![
         ("LD_PRELOAD", library.to_str().unwrap()),
         ("OVERLOCK_STAT_DIR", tables.to_str().unwrap()),
@@ -153,7 +158,7 @@ pub fn ours(program: &Path, arguments: &[&Path], setting: &[(&str, &str)]) -> St
     } else {
         run(program, arguments, &environment)
     };
-    std::fs::remove_dir_all(&tables).unwrap();
+    fs::remove_dir_all(&tables).unwrap();
     let answered = text(&ours.stdout);
     assert!(
         ours.status.success(),
