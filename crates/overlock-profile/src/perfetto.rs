@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::view::{frame_name, lock_name, plain, thread_name};
 use crate::{Profile, Shown, Wait};
-use event::{About, Event, Track};
+use event::{About, Event, FLOW, Track, begin, microseconds};
 
 /// The whole document.
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ fn events(profile: &Profile, shown: Shown) -> Vec<Event> {
     let tracks = tracks(profile);
     let mut events = Vec::new();
     for process in &profile.processes {
-        events.push(Event::process(process.pid, plain(&process.program)));
+        events.push(event::process(process.pid, plain(&process.program)));
     }
     let mut slices: Vec<Vec<Slice>> = profile.threads.iter().map(|_| Vec::new()).collect();
     for (index, wait) in profile.waits.iter().enumerate() {
@@ -96,21 +96,21 @@ fn events(profile: &Profile, shown: Shown) -> Vec<Event> {
             continue;
         }
         let thread = &profile.threads[index];
-        events.extend(Event::track(tracks[index], thread_name(thread)));
+        events.extend(event::track(tracks[index], thread_name(thread)));
         nest(profile, shown, tracks[index], slices, &mut events);
     }
     drop_flows_backwards(&mut events);
     // Each track is in order, and stays so.
-    events.sort_by_key(|event| event.ns);
+    events.sort_by(|a, b| a.us().total_cmp(&b.us()));
     events
 }
 
 /// A wait that was cut, since it crossed another, may end before its lock's release.
 fn drop_flows_backwards(events: &mut Vec<Event>) {
-    let times = |end: bool| -> HashMap<usize, u64> {
+    let times = |end: bool| -> HashMap<usize, f64> {
         let flows = events.iter().filter_map(Event::flow);
         let ends = flows.filter(|(_, is_end, _)| *is_end == end);
-        ends.map(|(id, _, ns)| (id, ns)).collect()
+        ends.map(|(id, _, us)| (id, us)).collect()
     };
     let (begins, ends) = (times(false), times(true));
     events.retain(|event| {
@@ -138,17 +138,18 @@ fn nest(
             None => slice.ended_ns,
         };
         if slice.is_release {
-            events.push(Event::begin(
+            events.push(begin(
                 slice.began_ns,
                 track,
                 format!("releases {lock}"),
                 None,
             ));
-            events.push(Event::flow_start(slice.began_ns, track, slice.index));
+            let us = microseconds(slice.began_ns);
+            events.push(Event::flow_start(us, track, FLOW, slice.index));
         } else {
             let about = about(profile, shown, slice.wait);
             let name = format!("waits for {lock}");
-            events.push(Event::begin(slice.began_ns, track, name, Some(about)));
+            events.push(begin(slice.began_ns, track, name, Some(about)));
         }
         open.push((ended_ns, slice));
     }
@@ -159,10 +160,11 @@ fn nest(
 fn close(open: &mut Vec<(u64, Slice)>, ns: u64, track: Track, events: &mut Vec<Event>) {
     while let Some((ended_ns, slice)) = open.pop_if(|(ended_ns, _)| *ended_ns <= ns) {
         let has_flow = slice.wait.holder.is_some() && slice.wait.released_ns.is_some();
+        let us = microseconds(ended_ns);
         if has_flow && !slice.is_release {
-            events.push(Event::flow_end(ended_ns, track, slice.index));
+            events.push(Event::flow_end(us, track, FLOW, slice.index));
         }
-        events.push(Event::end(ended_ns, track));
+        events.push(Event::end(us, track));
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`columns`] | tables whose columns are rows of data |
 //! | [`csv`] | rows for other programs |
 //! | [`json`] | documents for other programs |
+//! | [`trace_events`] | events for viewers of traces |
 //! | [`picture`] | font, colours and canvas of the SVG files |
 //! | [`output`] | files that are there whole or not at all |
 //! | [`random`] | pseudo-random numbers that a seed brings back |
@@ -19,5 +20,6 @@ pub mod output;
 pub mod picture;
 pub mod program;
 pub mod random;
+pub mod trace_events;
 
 pub use output::Output;

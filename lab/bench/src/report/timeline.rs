@@ -20,7 +20,7 @@ use overlock_sim::trace::{Mark, What};
 use serde::Serialize;
 
 use crate::settings::Simulation;
-use event::{CPUS, Event, Track, VCPUS};
+use event::{CPUS, Event, FLOW, VCPUS, microseconds};
 
 /// The settings of a timeline's round.
 #[derive(Clone, Debug, Serialize)]
@@ -114,9 +114,9 @@ struct Timeline {
 impl Timeline {
     fn new(about: &About) -> Self {
         let all = about.vcpus + about.simulation.others;
-        let mut events = vec![Event::process(VCPUS, "vCPUs"), Event::process(CPUS, "CPUs")];
+        let mut events = vec![event::process(VCPUS, "vCPUs"), event::process(CPUS, "CPUs")];
         for cpu in 0..about.cpus {
-            events.extend(Event::track(Track::cpu(cpu), format!("CPU {cpu}")));
+            events.extend(event::track(event::cpu(cpu), format!("CPU {cpu}")));
         }
         let mut timeline = Self {
             events,
@@ -127,7 +127,7 @@ impl Timeline {
             next_kick: 0,
         };
         for vcpu in 0..all {
-            let track = Event::track(Track::vcpu(vcpu), timeline.name(vcpu));
+            let track = event::track(event::vcpu(vcpu), timeline.name(vcpu));
             timeline.events.extend(track);
             timeline.push(Time::ZERO, vcpu, Slice::Off("not started"));
         }
@@ -170,7 +170,12 @@ impl Timeline {
     /// `vcpu` runs on `cpu`.
     fn gets(&mut self, at: Time, vcpu: usize, cpu: usize) {
         if let Some(id) = self.kicks[vcpu].take() {
-            self.events.push(Event::flow_end(at, Track::vcpu(vcpu), id));
+            self.events.push(Event::flow_end(
+                microseconds(at),
+                event::vcpu(vcpu),
+                FLOW,
+                id,
+            ));
         }
         if let Some(&Slice::Off(why)) = self.open[vcpu].last() {
             self.pull(at, vcpu, Slice::Off(why));
@@ -181,7 +186,13 @@ impl Timeline {
         self.leaves_cpu(at, vcpu);
         self.frees(at, cpu);
         self.running[cpu] = Some(vcpu);
-        let begin = Event::begin(at, Track::cpu(cpu), self.name(vcpu), "run");
+        let begin = Event::begin(
+            microseconds(at),
+            event::cpu(cpu),
+            self.name(vcpu),
+            "run",
+            None,
+        );
         self.events.push(begin);
     }
 
@@ -194,7 +205,8 @@ impl Timeline {
 
     fn frees(&mut self, at: Time, cpu: usize) {
         if self.running[cpu].take().is_some() {
-            self.events.push(Event::end(at, Track::cpu(cpu)));
+            self.events
+                .push(Event::end(microseconds(at), event::cpu(cpu)));
         }
     }
 
@@ -203,17 +215,32 @@ impl Timeline {
         let id = self.next_kick;
         self.next_kick += 1;
         self.kicks[vcpu] = Some(id);
-        self.events.push(Event::flow_start(at, Track::vcpu(by), id));
+        self.events.push(Event::flow_start(
+            microseconds(at),
+            event::vcpu(by),
+            FLOW,
+            id,
+        ));
         let name = format!("kicked by {}", self.name(by));
-        self.events
-            .push(Event::instant(at, Track::vcpu(vcpu), name));
+        self.events.push(Event::instant(
+            microseconds(at),
+            event::vcpu(vcpu),
+            name,
+            FLOW,
+        ));
         self.pull(at, vcpu, Slice::Off("asleep"));
         self.push(at, vcpu, Slice::Off("woken"));
     }
 
     fn push(&mut self, at: Time, vcpu: usize, slice: Slice) {
         self.open[vcpu].push(slice);
-        let begin = Event::begin(at, Track::vcpu(vcpu), slice.name(), slice.category());
+        let begin = Event::begin(
+            microseconds(at),
+            event::vcpu(vcpu),
+            slice.name(),
+            slice.category(),
+            None,
+        );
         self.events.push(begin);
     }
 
@@ -232,7 +259,8 @@ impl Timeline {
     /// Ends all slices of a vCPU but the first `left`.
     fn close(&mut self, at: Time, vcpu: usize, left: usize) {
         for _ in self.open[vcpu].drain(left..) {
-            self.events.push(Event::end(at, Track::vcpu(vcpu)));
+            self.events
+                .push(Event::end(microseconds(at), event::vcpu(vcpu)));
         }
     }
 
