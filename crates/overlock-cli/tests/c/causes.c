@@ -277,8 +277,9 @@ int main(int argc, char **argv)
     } else if (strcmp(reason, "quota") == 0) {
         if (argc < 3)
             return 2;
-        // More than the quota of a period, which even a busy machine gives.
-        compute_ms = 6;
+        // More than the quotas of two periods: where the first ends as the section begins, the
+        // next still throttles it.
+        compute_ms = 12;
         char path[512];
         snprintf(path, sizeof path, "%s/cgroup.procs", argv[2]);
         FILE *file = fopen(path, "w");
