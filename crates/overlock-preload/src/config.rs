@@ -182,6 +182,9 @@ fn read() -> u32 {
     if bits & (GLIBC_MUTEX | GLIBC_RWLOCK | SPIN_ONLY) == GLIBC_MUTEX | GLIBC_RWLOCK {
         bits |= GLIBC_OTHERS;
     }
+    if bits & STAT != 0 {
+        stat::set_up(bits & PROFILE != 0);
+    }
     CONFIG.store(bits, Relaxed);
     if bits & LOCKDEP != 0 {
         order::set_up();

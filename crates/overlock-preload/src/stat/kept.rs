@@ -4,9 +4,9 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_shared::ObjectKind;
+use overlock_stat::table;
 
-use super::spot::{Spot, Where};
-use super::table;
+use super::{Spot, Where};
 use crate::config;
 use crate::site::Site;
 

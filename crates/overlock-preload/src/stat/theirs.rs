@@ -9,10 +9,10 @@ use core::ffi::c_int;
 
 use libc::EBUSY;
 use overlock_shared::ObjectKind;
+use overlock_stat::flight::Holder;
+use overlock_stat::{record, single, table};
 
-use super::flight::Holder;
-use super::spot::{Spot, Where};
-use super::{Event, Wait, record, single, table, takes_lock, usage, weight};
+use super::{Event, Spot, Wait, Where, takes_lock, usage, weight};
 use crate::config;
 use crate::site::Site;
 use crate::thread;

@@ -11,7 +11,8 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::clock;
+use overlock_stat::clock;
+
 use crate::config;
 use crate::thread::me;
 

@@ -9,8 +9,8 @@
 
 use core::ptr;
 
-use super::cfi::{self, FP, Found, REGISTERS, SP};
-use super::unwind::{ADDRESS, Range, Registers, is_static};
+use crate::cfi::{self, FP, Found, REGISTERS, SP};
+use crate::unwind::{ADDRESS, Range, Registers, is_static};
 
 /// Addresses that programs have.
 const CODE: core::ops::Range<usize> = 1 << 16..1 << 47;
@@ -103,8 +103,8 @@ fn is_call(byte: impl Fn(usize) -> Option<u8>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::unwind;
     use super::*;
+    use crate::unwind;
 
     /// The step from code that was made, with these words on the stack.
     fn after(registers: &Registers, stack: &[usize], last: &Range) -> Option<[usize; 3]> {
@@ -121,7 +121,7 @@ mod tests {
     /// Fails where a word that is no return address is taken for one.
     #[test]
     fn callers_are_told_from_other_words() {
-        unwind::start();
+        unwind::start(unwind::tests::found());
         let own = callers_are_told_from_other_words as *const () as usize;
         let Some(object) = unwind::find(own) else {
             return;

@@ -13,11 +13,10 @@ use overlock_shared::{
     WAITS_MAGIC, WAITS_VERSION, Waits,
 };
 
-use super::flight::Waited;
-use super::spot::Spot;
-use super::{clock, table};
-use crate::site::Site;
-use crate::thread::{id_of, me};
+use crate::Site;
+use crate::flight::Waited;
+use crate::spot::Spot;
+use crate::{clock, threads};
 
 static WAITS: AtomicPtr<Waits> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -26,7 +25,7 @@ static WAITS: AtomicPtr<Waits> = AtomicPtr::new(core::ptr::null_mut());
 const LONG_NS: u64 = 20_000;
 
 /// Begins to show waits in the mapping of a new file, of zeros.
-pub(super) fn start(made: *mut Waits, threshold_ns: u64, pid: u32) {
+pub(crate) fn start(made: *mut Waits, threshold_ns: u64, pid: u32) {
     // SAFETY: just mapped, zeroed, and of that size.
     let header = unsafe { &(*made).header };
     header.version.store(WAITS_VERSION, Relaxed);
@@ -39,7 +38,7 @@ pub(super) fn start(made: *mut Waits, threshold_ns: u64, pid: u32) {
 }
 
 /// The mapping, which a child of fork() drops.
-pub(super) fn drop_parents() -> *mut Waits {
+pub(crate) fn drop_parents() -> *mut Waits {
     WAITS.swap(core::ptr::null_mut(), Relaxed)
 }
 
@@ -51,7 +50,7 @@ fn waits() -> Option<&'static Waits> {
 
 /// A wait that is shown.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub struct Shown {
     /// The index of its place; [`LIVE`] without one.
     place: u32,
     holder: u32,
@@ -61,7 +60,7 @@ pub(super) struct Shown {
 
 /// Shows a wait for a lock that the thread `holder` has, or 0; `count` is the number of the lock's
 /// acquisitions.
-pub(super) fn begin(at: &Spot, began_ns: u64, holder: u32, count: u32) -> Shown {
+pub fn begin(at: &Spot, began_ns: u64, holder: u32, count: u32) -> Shown {
     let mut shown = Shown {
         place: LIVE as u32,
         holder,
@@ -86,7 +85,7 @@ pub(super) fn begin(at: &Spot, began_ns: u64, holder: u32, count: u32) -> Shown 
     if holder != 0 && has_long_waits(entry) {
         shown.cpu_ns = known_cpu_of(holder);
     }
-    let tid = id_of(me());
+    let tid = threads::id();
     if let Some(place) = free_place(&waits.in_use, tid) {
         shown.place = place as u32;
         let live = &waits.live[place];
@@ -140,7 +139,7 @@ impl Shown {
         let place = self.place as usize;
         let live = waits.live.get(place);
         // A handler may have forked: the child's places are others.
-        if let Some(live) = live.filter(|live| live.tid.load(Relaxed) == id_of(me())) {
+        if let Some(live) = live.filter(|live| live.tid.load(Relaxed) == threads::id()) {
             live.tid.store(0, Relaxed);
             // Release: pairs with the acquire in `free_place`.
             waits.in_use[place / 64].fetch_and(!(1 << (place % 64)), Release);
@@ -148,7 +147,7 @@ impl Shown {
     }
 
     /// The wait ends with the lock. Adds to its result what is known now and not later.
-    pub(super) fn over(&self, object: usize, now: u64, waited: &mut Waited) {
+    pub fn over(&self, object: usize, now: u64, waited: &mut Waited) {
         let Some(waits) = waits() else {
             return;
         };
@@ -176,7 +175,7 @@ impl Shown {
     }
 
     /// The wait ends without the lock.
-    pub(super) fn gave_up(&self) {
+    pub fn gave_up(&self) {
         if let Some(waits) = waits() {
             self.hide(waits);
         }
@@ -184,30 +183,30 @@ impl Shown {
 }
 
 /// The calling thread has acquired a lock that others wait for.
-pub(crate) fn takes(object: usize) {
+pub fn takes(object: usize) {
     if let Some(waits) = waits() {
-        let owned = Owned::new(object as u64, id_of(me()));
+        let owned = Owned::new(object as u64, threads::id());
         let owner = waits.owner(object as u64);
         owner.word.store(owned.word(), Relaxed);
     }
 }
 
 /// The calling thread has acquired a lock of the C library's.
-pub(super) fn acquired_at(object: usize, site: Site) {
+pub fn acquired_at(object: usize, site: Site) {
     if let Some(waits) = waits() {
         waits.set_site(object as u64, site as u32);
     }
 }
 
 /// The lower half of the call site at which a lock of the C library's was acquired last; or 0.
-pub(super) fn site_of(object: usize) -> u32 {
+pub fn site_of(object: usize) -> u32 {
     waits().map_or(0, |waits| waits.site(object as u64))
 }
 
 /// The calling thread is about to release a lock that was acquired `count` times, as far as it
 /// counts. `is_again` if others have shares of it, of which the last release counts.
 #[inline]
-pub(crate) fn releases(object: usize, count: Option<u32>, is_again: bool) {
+pub fn releases(object: usize, count: Option<u32>, is_again: bool) {
     let Some(waits) = waits() else {
         return;
     };
@@ -227,13 +226,7 @@ fn note_release(owner: &Owner, owned: Owned, count: Option<u32>) {
 }
 
 /// Records a wait that has ended.
-pub(super) fn record(
-    at: &Spot,
-    entry: &Entry,
-    (began, ended): (u64, u64),
-    waited: &Waited,
-    flags: u32,
-) {
+pub fn record(at: &Spot, entry: &Entry, (began, ended): (u64, u64), waited: &Waited, flags: u32) {
     let Some(waits) = waits() else {
         return;
     };
@@ -269,7 +262,7 @@ pub(super) fn record(
     };
     record.entry.store(at.entry, Relaxed);
     record.kind.store(entry.kind.load(Relaxed), Relaxed);
-    record.tid.store(id_of(me()), Relaxed);
+    record.tid.store(threads::id(), Relaxed);
     record.holder.store(waited.holder.tid, Relaxed);
     record.holder_site.store(waited.holder.site, Relaxed);
     record.holder_stack.store(waited.holder.stack, Relaxed);
@@ -285,7 +278,7 @@ pub(super) fn record(
 }
 
 /// The flags of a record.
-pub(super) fn flags(gave_up: bool, is_lock: bool) -> u32 {
+pub fn flags(gave_up: bool, is_lock: bool) -> u32 {
     let flag = |is: bool, flag| if is { flag } else { 0 };
     flag(gave_up, GAVE_UP) | flag(is_lock, IS_LOCK)
 }
@@ -293,7 +286,7 @@ pub(super) fn flags(gave_up: bool, is_lock: bool) -> u32 {
 /// The figures of the calling thread.
 fn mine() -> Option<&'static Thread> {
     let waits = waits()?;
-    let tid = id_of(me());
+    let tid = threads::id();
     let thread = &waits.threads[tid as usize % waits.threads.len()];
     if thread.tid.load(Relaxed) != tid {
         thread.cpu_ns.store(0, Relaxed);
@@ -304,7 +297,7 @@ fn mine() -> Option<&'static Thread> {
 }
 
 /// The calling thread has held a lock.
-pub(super) fn has_held(ns: u64) {
+pub fn has_held(ns: u64) {
     if let Some(thread) = mine() {
         let before = thread.held_ns.load(Relaxed);
         thread.held_ns.store(before.saturating_add(ns), Relaxed);
@@ -312,17 +305,8 @@ pub(super) fn has_held(ns: u64) {
 }
 
 /// The calling thread ends.
-pub(super) fn ends() {
+pub fn ends() {
     if let Some(thread) = mine() {
         thread.cpu_ns.store(clock::cpu(), Relaxed);
     }
-}
-
-/// The id of the calling thread, where statistics want it, and it may be asked for.
-pub(crate) fn thread_id() -> Option<u32> {
-    if !crate::config::get().stat || !table::may_open() {
-        return None;
-    }
-    // SAFETY: it has no preconditions.
-    Some(unsafe { overlock_linux::__private::system_call!(libc::SYS_gettid) } as u32)
 }

@@ -7,7 +7,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::cfi::{FP, Row, Rule, SP};
+use crate::cfi::{FP, Row, Rule, SP};
 
 /// The number of slots. The calls on the way to a program's busy locks are fewer.
 const SLOTS: usize = 4096;

@@ -1,17 +1,17 @@
-//! How long the threads that use locks have lived: the time that waits are a share of.
+//! The threads that use locks: their ids, and how long they have lived, the time that waits are a
+//! share of.
 //!
 //! The table has sums of the times at which they began and ended, so a thread writes twice. Its
 //! beginning is the kernel's, to a hundredth of a second; the thread-specific key tells its end.
 
 use core::cell::Cell;
 use core::ffi::c_void;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_linux::__private::{ExitKey, system_call};
 use overlock_shared::Table;
 
-use super::{clock, single, table};
-use crate::fork;
+use crate::{clock, single, table};
 
 /// The thread's state: 0 before it is counted, else the generation of the process in which it is,
 /// and 1 more.
@@ -28,23 +28,70 @@ thread_local! {
     static STATE: Cell<State> = const { Cell::new(State::New) };
 }
 
+/// The number of forks between the program's start and this process.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+fn generation() -> u32 {
+    // Relaxed: written before the child's first other thread is created.
+    GENERATION.load(Relaxed)
+}
+
+thread_local! {
+    /// The thread's id, and in the upper half the generation that it is of; 0 before it is asked
+    /// for. One word, for signal handlers.
+    static ID: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The id of the calling thread; 0 where it is not known, and a filter may not allow to ask.
+#[inline]
+pub fn id() -> u32 {
+    let known = ID.get();
+    match known as u32 {
+        id if id != 0 && (known >> 32) as u32 == generation() => id,
+        _ => ask(),
+    }
+}
+
+#[cold]
+fn ask() -> u32 {
+    if !table::may_open() {
+        return 0;
+    }
+    // SAFETY: it has no preconditions.
+    let id = unsafe { system_call!(libc::SYS_gettid) } as u32;
+    set(id);
+    id
+}
+
+fn set(id: u32) {
+    ID.set(u64::from(generation()) << 32 | u64::from(id));
+}
+
+/// Begins the generation of a child, whose only thread has the id `pid`, if that is known.
+pub fn after_fork(pid: Option<u32>) {
+    GENERATION.store(generation().wrapping_add(1), Relaxed);
+    if let Some(id) = pid {
+        set(id);
+    }
+}
+
 static KEY: ExitKey = ExitKey::new(ends);
 
 /// The calling thread uses a lock, or waits.
 #[inline]
 pub fn works(table: &Table) {
-    if STATE.get() != State::CountedIn(fork::generation()) {
+    if STATE.get() != State::CountedIn(generation()) {
         begins(table);
     }
 }
 
 #[cold]
 fn begins(table: &Table) {
-    let before = STATE.replace(State::CountedIn(fork::generation()));
+    let before = STATE.replace(State::CountedIn(generation()));
     let now = clock::now();
     let began = match before {
         // A child of fork() has lived no longer than its table.
-        State::New if fork::generation() == 0 => now.saturating_sub(age_ns()),
+        State::New if generation() == 0 => now.saturating_sub(age_ns()),
         _ => now,
     };
     let header = &table.header;
@@ -57,7 +104,7 @@ fn begins(table: &Table) {
 
 unsafe extern "C" fn ends(_: *mut c_void) {
     let counted = STATE.replace(State::Ended);
-    if counted == State::CountedIn(fork::generation())
+    if counted == State::CountedIn(generation())
         && let Some(table) = table::get()
     {
         table.header.thread_ends.fetch_add(clock::now(), Relaxed);

@@ -13,8 +13,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64};
 use overlock_linux::__private::system_call;
 use overlock_shared::{Module, Table};
 
-use super::{clock, table};
-use crate::site::Site;
+use crate::Site;
+use crate::{clock, table};
 
 /// The least time between a reading that was in vain and the next: code that belongs to no file
 /// would cause one for each call site.

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_shared::{DEPTH, ENTRIES, FRAMES, Place, Table, place};
 
-use super::{modules, table, unwind};
-use crate::site::Site;
+use crate::Site;
+use crate::{modules, table, unwind};
 
 /// Frames of a stack where the table has little room: programs that lock at many depths of a
 /// recursion would fill it.

@@ -7,36 +7,36 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_shared::{Entry, ObjectKind, Place, Table, place};
 
-use super::objects::{Init, initialiser};
-use super::{modules, stacks, table, threads, unwind};
-use crate::site::Site;
+use crate::Site;
+use crate::objects::{Init, initialiser};
+use crate::{modules, stacks, table, threads, unwind};
 
 /// An object and a call site.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Where {
-    pub(crate) object: usize,
-    pub(crate) kind: ObjectKind,
+pub struct Where {
+    pub object: usize,
+    pub kind: ObjectKind,
     /// The call's return address; 0 if that is not known.
-    pub(crate) site: Site,
+    pub site: Site,
 }
 
 /// The same with the number of its entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot {
+pub struct Spot {
     /// [`NO_ENTRY`] without one.
-    pub(super) entry: u32,
-    pub(super) object: usize,
-    pub(super) site: Site,
+    pub entry: u32,
+    pub object: usize,
+    pub site: Site,
     /// The number of the call's stack, from 1 on; 0 where that is not known.
-    pub(super) stack: u32,
+    pub stack: u32,
 }
 
 /// Not the number of an entry: there is no table, or no room in it.
-pub(super) const NO_ENTRY: u32 = u32::MAX;
+pub const NO_ENTRY: u32 = u32::MAX;
 
 impl Spot {
     /// The spot of this object and call site.
-    pub(crate) fn of(at: Where) -> Spot {
+    pub fn of(at: Where) -> Spot {
         let mut spot = Spot {
             entry: NO_ENTRY,
             object: at.object,
@@ -71,7 +71,7 @@ impl Spot {
     }
 
     /// Its entry and the table.
-    pub(super) fn entry(&self) -> Option<(&'static Table, &'static Entry)> {
+    pub fn entry(&self) -> Option<(&'static Table, &'static Entry)> {
         let table = table::get()?;
         Some((table, table.entries.get(self.entry as usize)?))
     }

@@ -5,36 +5,26 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use overlock_linux::__private::spin::Account;
 use overlock_shared::{Entry, Place, Table, place};
 
-use super::flight::{self, Holder, Waited};
-use super::spot::Spot;
-use super::{FEW, UNFAIR, clock, one_in, single, table};
+use crate::flight::{self, Holder, Waited};
+use crate::spot::Spot;
+use crate::{clock, single, table};
 
-/// Records an acquisition without a wait that was [sampled](super::sampled), with this weight.
-/// Returns the flight's number, for the release.
+/// Records an acquisition without a wait that was [sampled](crate::sampling::sampled), with this
+/// weight. Returns the flight's number, for the release.
 #[cold]
-pub(crate) fn sample(at: Spot, weight: u32) -> u32 {
+pub fn sample(at: Spot, weight: u32) -> u32 {
     flight::begin(at, clock::now(), weight, None)
 }
 
 /// As [`sample`], for a shared acquisition. Its hold time is not recorded.
 #[cold]
-pub(crate) fn sample_shared(at: &Spot, weight: u32) {
+pub fn sample_shared(at: &Spot, weight: u32) {
     without_flight(at, weight, None);
 }
 
-/// The weight of an acquisition while others waited for the lock; `None` if it is not counted.
-/// `count` is a different number each time, the lock's own or the thread's. Asked first: of a
-/// contended lock nearly all are such, and each spot is a walk through the callers.
-pub(crate) fn unfair_weight(count: u32) -> Option<u32> {
-    match count < FEW {
-        true => Some(1),
-        false => one_in(UNFAIR, count).then_some(UNFAIR),
-    }
-}
-
-/// Counts such an acquisition.
+/// Counts an acquisition while others waited, with this [weight](crate::sampling::unfair_weight).
 #[cold]
-pub(crate) fn unfair(at: &Spot, weight: u32) {
+pub fn unfair(at: &Spot, weight: u32) {
     if let Some((_, entry)) = at.entry() {
         entry.unfair.fetch_add(weight.into(), Relaxed);
     }
@@ -42,7 +32,7 @@ pub(crate) fn unfair(at: &Spot, weight: u32) {
 
 /// Ends a flight with the release of its lock.
 #[cold]
-pub(crate) fn released_by(number: u32, release: impl FnOnce()) {
+pub fn released_by(number: u32, release: impl FnOnce()) {
     let at_ns = clock::now();
     release();
     let Some(flight) = flight::end(number) else {
@@ -67,7 +57,7 @@ pub(crate) fn released_by(number: u32, release: impl FnOnce()) {
 
 /// Records an acquisition that has no flight: its hold time is not known. With a wait there is its
 /// end.
-pub(super) fn without_flight(at: &Spot, weight: u32, waited: Option<(u64, &Waited)>) {
+pub fn without_flight(at: &Spot, weight: u32, waited: Option<(u64, &Waited)>) {
     let Some((table, entry)) = at.entry() else {
         return;
     };
@@ -79,7 +69,7 @@ pub(super) fn without_flight(at: &Spot, weight: u32, waited: Option<(u64, &Waite
 }
 
 /// Records a wait that ended without the lock.
-pub(super) fn gave_up(at: &Spot, ended: u64, waited: &Waited) {
+pub fn gave_up(at: &Spot, ended: u64, waited: &Waited) {
     if let Some((table, entry)) = at.entry() {
         entry.gave_up.fetch_add(1, Relaxed);
         record_wait(table, at, entry, waited.ns);
@@ -90,7 +80,7 @@ pub(super) fn gave_up(at: &Spot, ended: u64, waited: &Waited) {
 }
 
 /// Records a wait for something to happen.
-pub(super) fn event(
+pub fn event(
     at: &Spot,
     (began, ended): (u64, u64),
     account: &Account,

@@ -1,8 +1,8 @@
 //! The clock for wait and hold times.
 
-use overlock::Linux;
 use overlock_core::Platform;
 use overlock_linux::__private::system_call;
+use overlock_linux::Linux;
 
 /// Returns nanoseconds of the monotonic clock, which is the same for all CPUs: the two times of a
 /// difference may be taken on different ones.
@@ -24,7 +24,7 @@ pub fn cpu_of(tid: u32) -> u64 {
 }
 
 fn read(clock: libc::clockid_t) -> u64 {
-    if !super::table::may_open() {
+    if !crate::table::may_open() {
         return 0;
     }
     let mut time = libc::timespec {

@@ -3,9 +3,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-use super::{stacks, table};
-use crate::config;
-use crate::site::Site;
+use crate::Site;
+use crate::{stacks, table};
 
 /// The number of objects kept. Beyond that later ones replace others.
 const OBJECTS: usize = 16384;
@@ -22,11 +21,11 @@ struct Object {
 
 /// The place where an object was initialised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Init {
+pub struct Init {
     /// 0 if that is not known, as for a static one.
-    pub(super) site: Site,
+    pub site: Site,
     /// As in an entry.
-    pub(super) stack: u32,
+    pub stack: u32,
 }
 
 static KNOWN: [Object; OBJECTS] = [const {
@@ -42,15 +41,13 @@ fn near(address: usize) -> impl Iterator<Item = &'static Object> {
     (0..REACH).map(move |step| &KNOWN[(start + step) % OBJECTS])
 }
 
-/// Records that the object is initialised at `site`, with statistics.
-pub(crate) fn initialised(address: usize, site: Site) {
-    if config::get().stat {
-        // The site without its callers, where no table has room for them.
-        let stack = table::get().map_or(0, |table| {
-            table::keeping_errno(|| stacks::of(table, site).1)
-        });
-        note(address, Init { site, stack });
-    }
+/// Records that the object is initialised at `site`.
+pub fn initialised(address: usize, site: Site) {
+    // The site without its callers, where no table has room for them.
+    let stack = table::get().map_or(0, |table| {
+        table::keeping_errno(|| stacks::of(table, site).1)
+    });
+    note(address, Init { site, stack });
 }
 
 /// Two threads that do this at the same place at the same time may leave a wrong site behind: a
@@ -66,7 +63,7 @@ fn note(address: usize, init: Init) {
 
 /// Returns where the object was initialised. The site of a destroyed object stays: its last release
 /// may be recorded after its destruction.
-pub(super) fn initialiser(address: usize) -> Init {
+pub fn initialiser(address: usize) -> Init {
     let known = near(address).find(|object| object.address.load(Relaxed) == address);
     known.map_or(Init::default(), |object| Init {
         site: object.init.load(Relaxed),
@@ -75,7 +72,7 @@ pub(super) fn initialiser(address: usize) -> Init {
 }
 
 /// Forgets the stacks after fork() in the child, whose table has others.
-pub(super) fn after_fork() {
+pub fn after_fork() {
     for object in &KNOWN {
         // Avoids stores that are not needed: most of the memory has never been touched.
         if object.stack.load(Relaxed) != 0 {

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 
 use overlock_shared::NOT_MEASURED;
 
-use super::spot::Spot;
+use crate::spot::Spot;
 
 /// The number of flights at a time. Beyond it, recorded acquisitions have no hold time.
 const FLIGHTS: usize = 1024;
@@ -126,7 +126,7 @@ pub fn begin(at: Spot, now_ns: u64, weight: u32, waited: Option<Waited>) -> u32 
     });
     let Some((index, slot)) = free else {
         let waited = waited.as_ref().map(|waited| (now_ns, waited));
-        super::record::without_flight(&at, weight, waited);
+        crate::record::without_flight(&at, weight, waited);
         return 0;
     };
     slot.entry.store(at.entry, Relaxed);

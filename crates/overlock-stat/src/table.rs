@@ -1,15 +1,13 @@
 //! The table's file and its mapping.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 use overlock_linux::__private::{spin, system_call, variable};
 use overlock_shared::{FAILED, MAGIC, PREFIX, Path, Table, VERSION, WAITS_PREFIX, Waits};
 
-use super::{clock, flight, modules, objects, single, stacks, threads, unwind};
-use crate::config;
-use crate::thread::forked;
+use crate::{clock, flight, modules, objects, single, stacks, threads, unwind};
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -29,8 +27,34 @@ static THRESHOLD_NS: AtomicU64 = AtomicU64::new(0);
 /// id may have left their files behind.
 const MOST_NUMBERS: u32 = 1000;
 
+/// Looks up a function of the C library's, or returns null.
+pub type Find = fn(&CStr) -> *mut c_void;
+
+/// See [`set_up`]; null before.
+static FIND: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Whether single waits are shown, too.
+static PROFILED: AtomicBool = AtomicBool::new(false);
+
+/// Comes before all else: says by which function others are found, and whether single waits are
+/// shown, too.
+pub fn set_up(find: Find, profiled: bool) {
+    FIND.store(find as *mut (), Relaxed);
+    PROFILED.store(profiled, Relaxed);
+}
+
+fn found(name: &CStr) -> *mut c_void {
+    let find = FIND.load(Relaxed);
+    if find.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: `set_up` has stored a function of this type.
+    let find: Find = unsafe { core::mem::transmute(find) };
+    find(name)
+}
+
 /// Makes the table when the library is loaded.
-pub(crate) fn start() {
+pub fn start() {
     spin::note_wakes();
     get();
 }
@@ -50,14 +74,14 @@ fn settle() {
     DIR.set(dir.to_bytes());
     let threshold = named(c"OVERLOCK_PROFILE").and_then(|text| text.to_str().ok()?.parse().ok());
     THRESHOLD_NS.store(threshold.unwrap_or(0), Relaxed);
-    unwind::start();
+    unwind::start(found(c"_dl_find_object"));
     PROGRAM.set(first_argument(&mut [0; Path::MAX]));
     PROCESS.store(pid(), Relaxed);
 }
 
 /// Returns the table, which the first call in a process makes; or `None` if there is none.
 #[inline]
-pub(super) fn get() -> Option<&'static Table> {
+pub fn get() -> Option<&'static Table> {
     // Acquire: pairs with the store in `make`.
     let mut table = TABLE.load(Acquire);
     if table.is_null() {
@@ -69,13 +93,13 @@ pub(super) fn get() -> Option<&'static Table> {
 }
 
 /// The table if there is one.
-pub(super) fn present() -> Option<&'static Table> {
+pub fn present() -> Option<&'static Table> {
     // Acquire: as in `get`. SAFETY: as there.
     unsafe { TABLE.load(Acquire).as_ref() }
 }
 
 /// Says in the table, if there is one yet, that the process has taken a lock.
-pub(super) fn show_use() {
+pub fn show_use() {
     // `make` says so itself in a table made later.
     if let Some(table) = present() {
         table.header.used.store(1, Relaxed);
@@ -83,16 +107,18 @@ pub(super) fn show_use() {
 }
 
 /// Drops the parent's table after fork() in the child, which makes its own when it has something to
-/// count.
-pub(crate) fn after_fork() {
+/// count. Returns the child's id, if its parent was counted.
+pub fn after_fork() -> Option<u32> {
     flight::after_fork();
     modules::after_fork();
     objects::after_fork();
     stacks::after_fork();
-    if PROCESS.load(Relaxed) != 0 {
+    let was_begun = PROCESS.load(Relaxed) != 0;
+    if was_begun {
         PROCESS.store(pid(), Relaxed);
-        forked(pid());
     }
+    let id = was_begun.then(pid);
+    threads::after_fork(id);
     let waits = single::drop_parents();
     if !waits.is_null() {
         // SAFETY: as with the table below.
@@ -105,16 +131,17 @@ pub(crate) fn after_fork() {
         // to it.
         unsafe { libc::munmap(parents.cast(), size_of::<Table>()) };
     }
+    id
 }
 
 /// Marks an entry as ready: readers may see its contents from now on.
-pub(super) fn show(ready: &AtomicU32) {
+pub fn show(ready: &AtomicU32) {
     // Release: pairs with the acquire load in the reader's process.
     ready.store(1, Release);
 }
 
 /// Calls a function that may change errno, and restores errno: lock functions do not change it.
-pub(crate) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
+pub fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
     // SAFETY: it has no preconditions.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the thread's own.
@@ -129,8 +156,8 @@ pub(crate) fn keeping_errno<T>(change: impl FnOnce() -> T) -> T {
 static NO_FILES: AtomicBool = AtomicBool::new(false);
 
 /// Reads the modules a last time, and opens no files after that.
-pub(crate) fn use_no_files() {
-    if config::get().stat && !NO_FILES.load(Relaxed) {
+pub fn use_no_files() {
+    if !NO_FILES.load(Relaxed) {
         if let Some(table) = get() {
             modules::read(table);
         }
@@ -140,15 +167,15 @@ pub(crate) fn use_no_files() {
     }
 }
 
-pub(super) fn may_open() -> bool {
+pub fn may_open() -> bool {
     !NO_FILES.load(Relaxed)
 }
 
 /// Makes the process's table if it has none, since the process may be unable to later.
-pub(crate) fn make_table() {
+pub fn make_table() {
     let process = PROCESS.load(Relaxed);
     // A child of vfork() has its parent's memory.
-    if config::get().stat && (process == 0 || process == pid()) {
+    if process == 0 || process == pid() {
         get();
     }
 }
@@ -199,14 +226,14 @@ fn make() -> Option<*mut Table> {
     table.header.pid.store(pid(), Relaxed);
     table.header.size.store(size_of::<Table>() as u64, Relaxed);
     table.header.began_ns.store(clock::now(), Relaxed);
-    table.header.used.store(super::is_used().into(), Relaxed);
+    table.header.used.store(crate::is_used().into(), Relaxed);
     table.header.program.set(PROGRAM.get(&mut [0; Path::MAX]));
     modules::read(table);
     // Release: the reader that sees it (acquire) sees the above.
     table.header.magic.store(MAGIC, Release);
     // Release: pairs with the load in `get`.
     TABLE.store(made, Release);
-    if config::get().profile {
+    if PROFILED.load(Relaxed) {
         keeping_errno(|| make_waits(number));
     }
     Some(made)

@@ -4,7 +4,7 @@
 //! code that was made at run time. This one does neither: it takes no lock and no memory, and can
 //! run in a signal handler and below an allocator. It knows what compilers write: a frame address
 //! that is a register and an offset, and registers that are saved at an offset of it. Code without
-//! unwind information, as JIT compilers make it, is [passed through](super::unmarked) where that is
+//! unwind information, as JIT compilers make it, is [passed through](crate::unmarked) where that is
 //! possible. The walk stops at what is else, frames of signal handlers among it.
 //!
 //! glibc finds the unwind information of an address by `_dl_find_object`, without a lock, from 2.35
@@ -15,11 +15,10 @@ use core::mem::{MaybeUninit, transmute};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
-use super::cfi::{self, FP, Found, REGISTERS, Rule, SP};
-use super::steps::{self, Step};
-use super::unmarked;
-use crate::real;
-use crate::site::Site;
+use crate::Site;
+use crate::cfi::{self, FP, Found, REGISTERS, Rule, SP};
+use crate::steps::{self, Step};
+use crate::unmarked;
 
 /// The registers of a frame.
 pub type Registers = [usize; REGISTERS];
@@ -61,9 +60,9 @@ static FIND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// An address above all frames of the first thread's stack: bytes that the kernel has put there.
 static FIRST_END: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks them up when the library is loaded.
-pub fn start() {
-    FIND.store(real::find(c"_dl_find_object"), Relaxed);
+/// Begins, with the C library's function of that name, or null.
+pub fn start(find: *mut c_void) {
+    FIND.store(find, Relaxed);
     // SAFETY: it has no preconditions.
     let bytes = unsafe { libc::getauxval(libc::AT_RANDOM) };
     FIRST_END.store(bytes as usize & !7, Relaxed);
@@ -326,8 +325,13 @@ fn thread_pointer() -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    pub fn found() -> *mut c_void {
+        // SAFETY: the name ends with a zero.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }
+    }
 
     #[inline(never)]
     fn inner(frames: &mut [u64; 8]) -> usize {
@@ -355,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_call_has_its_callers() {
-        start();
+        start(found());
         if !is_able() {
             return;
         }
@@ -375,7 +379,7 @@ mod tests {
     #[test]
     fn variables_are_told_from_the_heap() {
         static VARIABLE: u64 = 7;
-        start();
+        start(found());
         let heap = Box::new(7_u64);
         assert_eq!(is_static((&raw const VARIABLE).addr()), is_able());
         assert!(!is_static((&raw const *heap).addr()));

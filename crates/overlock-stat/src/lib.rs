@@ -1,0 +1,62 @@
+//! Statistics of locks, recorded in a [table](overlock_shared) that a file shares with its reader:
+//! the part that knows of no kind of lock.
+//!
+//! The drop-in counts pthread's locks by it. A thread finds the [`Spot`] of an acquisition, which
+//! is an entry of the table, before the acquisition. A [`Wait`] is recorded with its length and
+//! with the owner that it found. A recorded acquisition is a [flight], which begins at the
+//! acquisition and ends at the release. All slow work happens after the release, where it delays no
+//! waiter.
+//!
+//! Nothing here allocates, and nothing of the C library's that locks is called: it may run inside
+//! of an allocator, and in a signal handler.
+#![cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
+mod cfi;
+pub mod clock;
+pub mod flight;
+mod modules;
+pub mod objects;
+pub mod record;
+pub mod sampling;
+pub mod single;
+pub mod spot;
+mod stacks;
+mod steps;
+pub mod table;
+pub mod threads;
+mod unmarked;
+mod unwind;
+mod wait;
+
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+pub use spot::{Spot, Where};
+pub use wait::Wait;
+
+/// A call site: a return address.
+pub type Site = usize;
+
+/// Whether the process has taken a lock that is counted.
+static USED: AtomicBool = AtomicBool::new(false);
+
+/// See [`takes_lock`].
+#[inline]
+pub fn is_used() -> bool {
+    USED.load(Relaxed)
+}
+
+/// The process takes a lock that is counted. Returns whether that is the first; the table says so
+/// from then on.
+#[inline]
+pub fn takes_lock() -> bool {
+    let is_first = !is_used();
+    if is_first {
+        USED.store(true, Relaxed);
+        table::show_use();
+    }
+    is_first
+}
