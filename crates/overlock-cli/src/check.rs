@@ -18,12 +18,7 @@ use suppress::Suppressions;
 /// Options for the reports.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
-    /// Write the reports to a file too: as JSON if its name ends in .json, as SARIF 2.1.0 if it
-    /// ends in .sarif, else as text
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub report: Option<PathBuf>,
-
-    /// The format of that file, whatever its name is
+    /// The format of the file of --report, whatever its name is
     #[arg(long, value_enum, value_name = "FORMAT", requires = "report")]
     format: Option<Format>,
 
@@ -41,6 +36,12 @@ enum Format {
 }
 
 impl Options {
+    /// The first option that is given, for a message.
+    pub fn first(&self) -> Option<&'static str> {
+        let format = self.format.map(|_| "--format");
+        format.or(self.suppressions.as_ref().map(|_| "--suppressions"))
+    }
+
     /// The file of suppressions, read.
     pub fn suppressions(&self) -> Result<Suppressions, Exit> {
         let Some(path) = &self.suppressions else {

@@ -8,8 +8,10 @@ pub mod files;
 mod kept;
 mod locks;
 pub mod merge;
+mod started;
 pub mod why;
 
-pub use command::{Args, run};
+pub use command::{Args, Options, run};
 pub use kept::{is_profile, read};
 pub use locks::describe;
+pub use started::{Plan, run as start};

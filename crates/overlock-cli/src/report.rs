@@ -70,10 +70,10 @@ fn of_profile(args: &Args) -> Result<(), Exit> {
             "a profile is reported alone; `overlock merge` makes one of several",
         ));
     };
-    if args.files.report.is_some() || args.files.svg.is_some() || args.files.objects {
-        return Err(Exit::usage(
-            "--report, --svg and --objects are made of a table, and not of a profile",
-        ));
+    if let Some(option) = args.files.of_a_table() {
+        return Err(Exit::usage(format!(
+            "{option} is made of a table, and not of a profile"
+        )));
     }
     let files = profile::files::Files::open(&args.profile)?;
     let profile = profile::read(path)?;

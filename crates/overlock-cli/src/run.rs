@@ -20,6 +20,7 @@ use clap::ValueEnum;
 use crate::check::{self, Report, document::Document};
 use crate::exit::Exit;
 use crate::files::Files;
+use crate::profile::{self, Plan};
 use crate::stat;
 use compare::Locks;
 pub use counted::{Tables, print};
@@ -61,7 +62,8 @@ pub struct Args {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Count how often and for how long threads wait for locks, by lock and call site
+    /// Say which threads wait for which locks, for whom, and why: `overlock profile`, without a
+    /// file unless one is named
     ///
     /// Waits for conditions, semaphores and barriers stand in a table of their own. The tables go
     /// to the standard error when the program has ended, and at each SIGUSR2 that this program
@@ -69,8 +71,11 @@ pub struct Args {
     #[arg(long)]
     stat: bool,
 
-    #[command(flatten)]
-    files: stat::Args,
+    #[command(
+        flatten,
+        next_help_heading = "Options of `overlock profile`, which mean --stat"
+    )]
+    profile: profile::Options,
 
     /// Run the program in N pairs, with the C library's locks and with ours, and say what differs
     ///
@@ -79,10 +84,13 @@ pub struct Args {
     /// program reads nothing, and its standard output goes nowhere. Waits for a mutex at the end of
     /// a wait for a condition are left out, since nobody sees the C library's. --report writes all
     /// runs as JSON.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["stat", "svg", "wrappers", "lockdep", "spin_only"])]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ALONE)]
     compare: Option<u32>,
 
-    /// Check the order in which locks are acquired
+    /// Report orders of locks that can deadlock: `overlock check`
+    ///
+    /// Without --stat, --report has these reports: as JSON if its name ends in .json, as SARIF
+    /// 2.1.0 if it ends in .sarif, else as text.
     #[arg(long)]
     lockdep: bool,
 
@@ -100,12 +108,37 @@ pub struct Args {
     #[arg(long, value_name = "N", requires = "lockdep")]
     error_exitcode: Option<u8>,
 
-    #[arg(skip)]
+    #[command(
+        flatten,
+        next_help_heading = "Options of `overlock check`, with --lockdep"
+    )]
     check: check::Options,
 
     #[command(flatten)]
     launch: Launch,
 }
+
+/// The options that `--compare` has no use for.
+const ALONE: [&str; 18] = [
+    "stat",
+    "lockdep",
+    "spin_only",
+    "threshold",
+    "seconds",
+    "json",
+    "html",
+    "flame",
+    "folded",
+    "pprof",
+    "firefox",
+    "perfetto",
+    "by",
+    "all_frames",
+    "events",
+    "objects",
+    "svg",
+    "wrappers",
+];
 
 /// The program, and the library that it is run with.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -127,8 +160,8 @@ impl Launch {
 }
 
 impl Args {
-    /// Those of a run with our locks, or with the C library's, and nothing else.
-    pub fn of(launch: Launch, is_glibc: bool) -> Self {
+    /// Those of `overlock profile`, with our locks or with the C library's.
+    pub fn profiled(launch: Launch, is_glibc: bool, profile: profile::Options) -> Self {
         let lock = match is_glibc {
             true => Lock::Glibc,
             false => Lock::Overlock,
@@ -136,9 +169,32 @@ impl Args {
         Self {
             mutex: lock,
             rwlock: lock,
+            profile,
             launch,
             ..Self::default()
         }
+    }
+
+    /// Whose mutexes the program has, and whose reader-writer locks.
+    fn locks(&self) -> (Lock, Lock) {
+        match self.spin_only {
+            true => (Lock::Glibc, Lock::Glibc),
+            false => (self.mutex, self.rwlock),
+        }
+    }
+
+    /// Whether the report's file has what the validator says.
+    fn reports_orders(&self) -> bool {
+        self.lockdep && !self.stat
+    }
+
+    /// The options of the profile; `None` if there is to be none.
+    fn profiled_by(&self) -> Option<profile::Options> {
+        let mut options = self.profile.clone();
+        if self.reports_orders() {
+            options.tables.report = None;
+        }
+        (self.stat || options.is_given()).then_some(options)
     }
 }
 
@@ -159,6 +215,11 @@ pub struct CheckArgs {
     #[arg(long)]
     all: bool,
 
+    /// Write the reports to a file too: as JSON if its name ends in .json, as SARIF 2.1.0 if it
+    /// ends in .sarif, else as text
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    report: Option<PathBuf>,
+
     #[command(flatten)]
     reports: check::Options,
 
@@ -173,8 +234,11 @@ pub struct CheckArgs {
 
 impl From<CheckArgs> for Args {
     fn from(check: CheckArgs) -> Self {
+        let mut profile = profile::Options::default();
+        profile.tables.report = check.report;
         Args {
             lockdep: true,
+            profile,
             lockdep_sleep: check.sleep,
             lockdep_all: check.all,
             error_exitcode: check.error_exitcode,
@@ -214,6 +278,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             "--lockdep looks at our locks, and --mutex glibc --rwlock glibc leaves none",
         ));
     }
+    if let Some(option) = args.check.first().filter(|_| !args.lockdep) {
+        return Err(Exit::usage(format!("{option} goes with --lockdep")));
+    }
     if let Some(pairs) = args.compare {
         let library = library::find(args.launch.library.as_deref())?;
         let program = program::find(&args.launch.program)?;
@@ -222,7 +289,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return compare::run(args, pairs, &program, command);
     }
     let (program, mut command) = prepared(args)?;
-    let check_files = Files::open([("--report", &args.check.report)])?;
+    let report = args.profile.tables.report.as_deref();
+    let report = report.filter(|_| args.reports_orders()).map(Path::to_owned);
+    let check_file = Files::open([("--report", &report)])?;
     let mut reports = None;
     if args.lockdep {
         let reports = reports.insert(Reports::start(args.check.suppressions()?)?);
@@ -237,13 +306,20 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     if args.lockdep_all {
         command.env("OVERLOCK_LOCKDEP_ALL", "1");
     }
-    let files = &args.files;
-    let has_files = files.report.is_some() || files.svg.is_some() || !files.wrappers.is_empty();
-    let stat = args.stat || has_files;
-    let status = match (stat, args.lockdep) {
-        (true, _) => counted::run(args, &program, command),
-        (false, true) => launch::run(&program, command, &mut ()),
-        (false, false) => {
+    let profiled = args.profiled_by();
+    let status = match (&profiled, args.lockdep) {
+        (Some(options), _) => {
+            let plan = Plan {
+                words: args.launch.words(),
+                mutex: name(args.locks().0).to_string_lossy().into_owned(),
+                rwlock: name(args.locks().1).to_string_lossy().into_owned(),
+                options,
+                is_shown: args.stat,
+            };
+            profile::start(&plan, &program, command)
+        }
+        (None, true) => launch::run(&program, command, &mut ()),
+        (None, false) => {
             // The program takes this process's place.
             if !args.quiet {
                 command.env("OVERLOCK_SUMMARY", std::process::id().to_string());
@@ -254,7 +330,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let found = reports.map(Reports::finish);
     let status = status?;
     match found {
-        Some(found) => Err(checked(args, check_files, status, &found)),
+        Some(found) => Err(checked(args, (report, check_file), status, &found)),
         None => Err(Exit::Program(status)),
     }
 }
@@ -265,12 +341,12 @@ const FOUND: u8 = 3;
 /// The end of a run with the validator: says what it found, and writes that to a file.
 fn checked(
     args: &Args,
-    files: Files<1>,
+    (path, file): (Option<PathBuf>, Files<1>),
     status: ExitStatus,
     (tally, reports): &(Tally, Vec<Report>),
 ) -> Exit {
     stat::say(&format!("overlock: {tally}\n"));
-    if let Some(path) = &args.check.report {
+    if let Some(path) = &path {
         let words = args.launch.program.iter();
         let document = Document {
             overlock: env!("CARGO_PKG_VERSION"),
@@ -281,7 +357,7 @@ fn checked(
             reports,
         };
         let text = args.check.text(path, &document);
-        if let Err(exit) = files.write([&|out| out.write_all(text.as_bytes())]) {
+        if let Err(exit) = file.write([&|out| out.write_all(text.as_bytes())]) {
             return exit;
         }
     }
@@ -294,11 +370,8 @@ fn checked(
 }
 
 /// The program, and the command that runs it with the locks and spins that the arguments say.
-pub fn prepared(args: &Args) -> Result<(PathBuf, Command), Exit> {
-    let (mutex, rwlock) = match args.spin_only {
-        true => (Lock::Glibc, Lock::Glibc),
-        false => (args.mutex, args.rwlock),
-    };
+fn prepared(args: &Args) -> Result<(PathBuf, Command), Exit> {
+    let (mutex, rwlock) = args.locks();
     let library = library::find(args.launch.library.as_deref())?;
     let words = &args.launch.program;
     let program = program::find(words)?;

@@ -37,7 +37,7 @@ use crate::exit::Exit;
 use crate::files;
 
 /// The files for a report.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub struct Args {
     /// Write all that was counted as JSON; `-` is the standard output
@@ -58,6 +58,25 @@ pub struct Args {
     pub wrappers: Vec<PathBuf>,
 }
 
+impl Args {
+    /// The files, with their options.
+    pub fn given(&self) -> [(&'static str, &Option<PathBuf>); 2] {
+        [("--report", &self.report), ("--svg", &self.svg)]
+    }
+
+    /// The first option that is given of those that need a table, for a message.
+    pub fn of_a_table(&self) -> Option<&'static str> {
+        let named = self.given().into_iter();
+        let mut named = named.filter_map(|(option, path)| path.is_some().then_some(option));
+        named.next().or(self.objects.then_some("--objects"))
+    }
+
+    /// Whether any option is given.
+    pub fn is_given(&self) -> bool {
+        self.of_a_table().is_some() || !self.wrappers.is_empty()
+    }
+}
+
 /// The files, open since the start.
 #[derive(Debug)]
 pub struct Files(files::Files<2>);
@@ -66,8 +85,7 @@ impl Files {
     /// Checks that they can be written.
     pub fn open(args: &Args) -> Result<Self, Exit> {
         extend(&args.wrappers)?;
-        let given = [("--report", &args.report), ("--svg", &args.svg)];
-        files::Files::open(given).map(Self)
+        files::Files::open(args.given()).map(Self)
     }
 
     /// Whether one of them is the standard output, which then belongs to it alone.

@@ -204,3 +204,30 @@ fn a_cycle_under_a_common_lock_is_in_the_sum() {
         "overlock: 3 locks of 3 classes, 0 reports; 1 cycle harmless, under a common lock\n"
     );
 }
+
+/// Fails where the short form is another path, or has no reports for programs.
+#[test]
+fn run_with_lockdep_is_the_short_form() {
+    let program = scenes("short");
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let report = format!("--report={}", json.display());
+    let output = run(&["--lockdep", &report])
+        .arg(&program)
+        .arg("plain")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let document: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(document["sum"]["reports"], 1);
+    assert_eq!(document["reports"][0]["suppress_with"], "deadlock:take");
+    let file = dir.path().join("known");
+    std::fs::write(&file, "deadlock:take\n").unwrap();
+    let known = format!("--suppressions={}", file.display());
+    let sum = "overlock: 4 locks of 4 classes, 0 reports, 1 suppressed";
+    assert_eq!(sum_of(&program, "plain", &["--lockdep", &known]), sum);
+    // It would do nothing.
+    let output = run(&[&known]).arg("true").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("goes with --lockdep"));
+}

@@ -290,3 +290,34 @@ fn a_program_is_ended_after_the_given_seconds() {
     assert!(began.elapsed().as_secs() < 30);
     assert_eq!(read(&json).run.command, ["sleep", "60"]);
 }
+
+/// Fails where the short form is another path: the table alone, or a file that nobody named.
+#[test]
+fn run_with_stat_is_the_short_form() {
+    let program = compile("causes", "causes-short", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let short = |options: &[&str]| {
+        let mut command = preload::run(options);
+        let output = command.arg(&program).arg("sleep").current_dir(&dir);
+        let output = output.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    let said = short(&["--stat"]);
+    assert!(said.contains("The longest waits:"), "{said}");
+    assert!(said.contains("Look at lock, acquired in waiter"), "{said}");
+    assert!(fs::read_dir(&dir).unwrap().next().is_none(), "{said}");
+    let said = short(&["--json=p.json", "--report=r.json", "--threshold=1us"]);
+    assert!(said.contains("wrote p.json"), "{said}");
+    let profile = read(&dir.path().join("p.json"));
+    assert_eq!(waits(&profile).len(), 10);
+    assert_eq!(profile.run.threshold_ns, 1000);
+    assert!(dir.path().join("r.json").exists());
+    // Both would write it.
+    let output = preload::run(&["--json=x", "--report=x"])
+        .arg("true")
+        .output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

@@ -2,25 +2,23 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap::ValueEnum;
-use overlock_profile::{Profile, Run};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::collect::{self, Collector};
 use super::files::{self, Files};
 use super::{attach, describe, why};
 use crate::exit::Exit;
-use crate::run::{self, Launch, Tables, Watch};
+use crate::run::{self, Launch};
 use crate::stat;
-use crate::terminal::{print, width, width_of};
+use crate::terminal::{print, width};
 
 /// Run a program, and say which threads wait for which locks, for whom, and why
 ///
-/// The table is that of `overlock run --stat`. Behind it stand the longest waits with those that
-/// they waited for, and one line about what to look at. The files have all waits, each with the
-/// parts that it is made of.
+/// The table has the locks with the longest waits. Behind it stand the longest waits with those
+/// that they waited for, and one line about what to look at. The files have all waits, each with
+/// the parts that it is made of. `overlock run --stat` is the same, and keeps no profile unless a
+/// file is named.
 ///
 /// With a process's id in place of a program, a process that runs already is looked at from
 /// outside, by the kernel's BPF, which needs root, or CAP_BPF and CAP_PERFMON. Nothing of it is
@@ -33,23 +31,30 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t)]
     locks: Locks,
 
-    /// Leave out waits that are shorter: a number with ns, us, ms or s
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0us")]
-    threshold: Duration,
-
-    /// End the program by SIGTERM after so long; or the look at a process that runs already
-    #[arg(long, value_name = "N", value_parser = seconds)]
-    seconds: Option<Duration>,
-
-    /// Have the rules of this file, too, for functions that only pass calls on to a lock
-    #[arg(long, value_name = "FILE")]
-    wrappers: Vec<PathBuf>,
-
     #[command(flatten)]
-    files: files::Args,
+    options: Options,
 
     #[command(flatten)]
     launch: Launch,
+}
+
+/// Options of a profile, and the files that are made of it.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
+pub struct Options {
+    /// Leave out waits that are shorter: a number with ns, us, ms or s [default: 0us]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub threshold: Option<Duration>,
+
+    /// End the program by SIGTERM after so long; or the look at a process that runs already
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub seconds: Option<Duration>,
+
+    #[command(flatten)]
+    pub files: files::Args,
+
+    #[command(flatten)]
+    pub tables: stat::Args,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
@@ -88,63 +93,32 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Runs the program, and reports.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let mut named = args.files.clone();
-    if named.first().is_none() {
-        named.json = Some(PathBuf::from(DEFAULT));
+    let mut options = args.options.clone();
+    if options.files.first().is_none() {
+        options.files.json = Some(PathBuf::from(DEFAULT));
     }
-    let files = Files::open(&named)?;
-    stat::extend(&args.wrappers)?;
-    if let Some(pid) = args.pid()? {
-        return attached(args, pid, files, &named);
+    match args.pid()? {
+        Some(pid) => attached(args.locks, pid, &options),
+        None => {
+            let is_glibc = args.locks == Locks::Glibc;
+            run::run(&run::Args::profiled(args.launch.clone(), is_glibc, options))
+        }
     }
-    let is_glibc = args.locks == Locks::Glibc;
-    let (program, mut command) = run::prepared(&run::Args::of(args.launch.clone(), is_glibc))?;
-    let tables = Tables::new(false)?;
-    tables.count(&mut command);
-    let threshold_ns = args.threshold.as_nanos() as u64;
-    command.env("OVERLOCK_PROFILE", threshold_ns.to_string());
-    let collector = Collector::start(tables.dir(), tables.taken());
-    let words = args.launch.words().iter();
-    let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let mut run = Run {
-        command: words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
-        date_s: date.map_or(0, |date| date.as_secs()),
-        began_ns: stat::now_ns(),
-        source: "drop-in".to_owned(),
-        locks: if is_glibc { "glibc" } else { "overlock" }.to_owned(),
-        threshold_ns,
-        cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
-        ..Run::default()
-    };
-    let mut watching = Watching {
-        tables,
-        seconds: args.seconds,
-    };
-    let status = run::launch(&program, command, &mut watching);
-    run.seconds = (stat::now_ns() - run.began_ns) as f64 / 1e9;
-    let collected = collector.finish();
-    let status = status?;
-    let tables = watching.tables;
-    if !files.use_stdout() {
-        run::print(&tables.processes()?, false);
+}
+
+impl Options {
+    /// Whether any of them was given.
+    pub fn is_given(&self) -> bool {
+        self.threshold.is_some()
+            || self.seconds.is_some()
+            || self.files.is_given()
+            || self.tables.is_given()
     }
-    tables.say_lost();
-    run.quota = collected.quota;
-    run.known = collected.known();
-    let profile = Profile {
-        run,
-        ..collect::build(collected)
-    };
-    tables.leave();
-    if !files.use_stdout() {
-        let width = width_of(io::stderr()).map_or(stat::WIDTH, usize::from);
-        stat::say(&why::describe(&profile, args.files.shown(), width));
+
+    /// Shorter waits are left out.
+    pub fn threshold_ns(&self) -> u64 {
+        self.threshold.unwrap_or_default().as_nanos() as u64
     }
-    files.write(&profile)?;
-    named.say_written();
-    Err(Exit::Program(status))
 }
 
 impl Args {
@@ -164,52 +138,30 @@ impl Args {
 }
 
 /// Looks at a process that runs already, and reports.
-fn attached(args: &Args, pid: u32, files: Files, named: &files::Args) -> Result<(), Exit> {
-    if args.locks == Locks::Glibc {
+fn attached(locks: Locks, pid: u32, options: &Options) -> Result<(), Exit> {
+    if locks == Locks::Glibc {
         return Err(Exit::usage(
             "--locks chooses those of a program that is started: a process has its own",
         ));
     }
-    let profile = attach::attach(pid, args.seconds, args.threshold.as_nanos() as u64)?;
+    if let Some(option) = options.tables.of_a_table() {
+        return Err(Exit::usage(format!(
+            "{option} needs a table, which a program has that is started"
+        )));
+    }
+    let named = &options.files;
+    let files = Files::open(named)?;
+    stat::extend(&options.tables.wrappers)?;
+    let profile = attach::attach(pid, options.seconds, options.threshold_ns())?;
     if !files.use_stdout() {
         let columns = width().map_or(stat::WIDTH, usize::from);
-        let text = describe(&profile, args.files.shown(), width())
-            + &why::describe(&profile, args.files.shown(), columns);
+        let text = describe(&profile, named.shown(), width())
+            + &why::describe(&profile, named.shown(), columns);
         print(io::stdout().lock(), text.as_bytes())?;
     }
     files.write(&profile)?;
     named.say_written();
     Ok(())
-}
-
-/// The tables, and the end that the user has set.
-#[derive(Debug)]
-struct Watching {
-    tables: Tables,
-    seconds: Option<Duration>,
-}
-
-impl Watch for Watching {
-    fn started(&mut self, pid: u32) {
-        self.tables.started(pid);
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        if let (Some(seconds), Some(process)) = (self.seconds, process) {
-            std::thread::spawn(move || {
-                std::thread::sleep(seconds);
-                // It may have ended by itself.
-                let _ = pidfd_send_signal(process, Signal::TERM);
-            });
-        }
-    }
-
-    fn ended(&mut self, usage: &libc::rusage) {
-        self.tables.ended(usage);
-    }
-
-    fn signalled(&mut self) -> bool {
-        self.tables.signalled()
-    }
 }
 
 const EXAMPLES: &str = "\

@@ -8,7 +8,7 @@ use overlock_profile::{By, Profile, Shown, firefox, flame, folded, html, json, p
 
 use crate::exit::Exit;
 use crate::files;
-use crate::stat::say;
+use crate::stat::{self, say};
 
 /// The files for a profile.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -95,6 +95,27 @@ impl Args {
         let given = self.given().into_iter();
         let mut named = given.filter_map(|(option, path)| path.is_some().then_some(option));
         named.next()
+    }
+
+    /// Whether any option is given.
+    pub fn is_given(&self) -> bool {
+        let is_choice = self.by != Who::default() || self.all_frames || self.events;
+        is_choice || self.first().is_some()
+    }
+
+    /// Checks that no file is named for a table too.
+    pub fn differ_from(&self, tables: &stat::Args) -> Result<(), Exit> {
+        for (option, path) in tables.given() {
+            let same = self.given().into_iter();
+            let mut same = same.filter(|(_, other)| path.is_some() && *other == path);
+            if let (Some((other, _)), Some(path)) = (same.next(), path) {
+                let name = files::name(path);
+                return Err(Exit::usage(format!(
+                    "{name} is named by both {option} and {other}"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Says which files were written.

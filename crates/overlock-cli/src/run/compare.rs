@@ -57,7 +57,7 @@ pub fn run(
     program: &Path,
     command: impl Fn(Locks) -> Command,
 ) -> Result<(), Exit> {
-    let files = Files::open([("--report", &args.files.report)])?;
+    let files = Files::open([("--report", &args.profile.tables.report)])?;
     let progress = Progress::new(2 * u64::from(pairs) + 2);
     let timed = |number, locks| {
         progress.show(number);

@@ -1,4 +1,4 @@
-//! `overlock run --stat`: the directory for the tables, and what becomes of them.
+//! The directory for the tables that programs count into, and what becomes of them.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -7,14 +7,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::launch::{self, Watch};
-use super::{Args, name};
 use crate::exit::Exit;
-use crate::stat::{self, Document, Ended, Files, Living, Process};
+use crate::stat::{self, Ended, Living, Process};
 use crate::terminal::width_of;
 
 /// The tables of the program that runs.
@@ -136,33 +135,6 @@ pub fn count(program: &Path, mut command: Command) -> Result<(ExitStatus, Vec<Pr
     tables.count(&mut command);
     let status = launch::run(program, command, &mut tables)?;
     Ok((status, tables.processes()?))
-}
-
-/// Runs the program to its end, and reports.
-pub fn run(args: &Args, program: &Path, mut command: Command) -> Result<ExitStatus, Exit> {
-    let files = Files::open(&args.files)?;
-    let mut tables = Tables::new(args.files.objects)?;
-    tables.count(&mut command);
-    let start = Instant::now();
-    let status = launch::run(program, command, &mut tables)?;
-    let seconds = start.elapsed().as_secs_f64();
-    let processes = tables.processes()?;
-    if !files.use_stdout() || args.stat {
-        print(&processes, args.files.objects);
-    }
-    tables.say_lost();
-    tables.leave();
-    let words = args.launch.program.iter();
-    files.write(&Document {
-        command: words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
-        mutex: Some(name(args.mutex).to_string_lossy().into_owned()),
-        rwlock: Some(name(args.rwlock).to_string_lossy().into_owned()),
-        seconds: Some(seconds),
-        ..Document::of(processes)
-    })?;
-    Ok(status)
 }
 
 /// The standard output is the program's.

@@ -2,9 +2,11 @@
 //! table, whatever is in it: such files are removed, and what is in them is kept in memory.
 
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
 use overlock_report::numbers::time;
-use overlock_shared::{ObjectKind, PREFIX, Table};
+use overlock_shared::{ObjectKind, PREFIX, Table, WAITS_PREFIX};
 
 use super::mapping::{Compact, Mapping};
 use super::process::all;
@@ -64,6 +66,8 @@ impl Ended {
         }
         if self.excess > 0
             && let Some(path) = self.queue.pop()
+            // With a file of waits, it is taken in by those who read them.
+            && !waits_of(&path).exists()
             && self.take(&path, || true).is_some()
         {
             self.excess -= 1;
@@ -130,6 +134,15 @@ impl Ended {
             )
         })
     }
+}
+
+/// The file of the single waits of a table's process.
+fn waits_of(table: &Path) -> PathBuf {
+    let name = table.file_name().unwrap_or_default().as_bytes();
+    let number = name.strip_prefix(PREFIX.as_bytes()).unwrap_or(name);
+    table.with_file_name(OsStr::from_bytes(
+        &[WAITS_PREFIX.as_bytes(), number].concat(),
+    ))
 }
 
 /// How many of so many files are too many.
