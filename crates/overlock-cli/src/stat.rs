@@ -5,6 +5,7 @@ mod binary;
 mod debug;
 mod document;
 mod ended;
+mod holders;
 mod jitdump;
 mod layout;
 mod living;
@@ -20,6 +21,7 @@ mod wrappers;
 
 pub use document::Document;
 pub use ended::{Ended, SHM, excess, has_ended};
+pub use holders::{divided, without_callers};
 pub use layout::{Column, WIDTH, fitting};
 pub use living::{Living, living, open};
 pub use mapping::{Compact, Mapping};
@@ -192,6 +194,7 @@ pub mod tests {
             took_locks: true,
             lost_objects: 0,
             lost: 0,
+            walks: 0,
             lost_holders: 0,
             lost_modules: 0,
         }

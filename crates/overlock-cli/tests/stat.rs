@@ -285,6 +285,38 @@ fn acquisitions_past_those_that_wait_are_told() {
     assert!(!greedy[0]["passed_max"].is_null(), "{text}");
 }
 
+/// Of a lock that threads do nothing but acquire, few acquisitions are recorded, and each holder
+/// has its callers. Fails where those after each wait are recorded, where a stack is walked through
+/// each time, or where a holder is named by the call site alone.
+#[test]
+fn threads_that_meet_all_the_time_are_seldom_recorded_and_have_callers() {
+    let (process, text) = counted("meet", "meet", &[]);
+    let rows = process["locks"].as_array().unwrap();
+    let rows: Vec<&Value> = rows.iter().filter(|row| row["lock"] == "busy").collect();
+    let acquisitions = sum(&rows, "acquisitions");
+    let walks = process["walks"].as_u64().unwrap();
+    assert!(walks < 2000 + acquisitions / 200, "{walks} walks: {text}");
+    for row in rows {
+        let (waits, name) = (
+            row["contentions"].as_u64().unwrap(),
+            &row["site"]["function"],
+        );
+        let name = name.as_str().unwrap();
+        assert!(name.starts_with("section_of_the_"), "{name}: {text}");
+        // The count is that of the lock at any time.
+        let passed = row["passed_max"].as_u64().unwrap();
+        assert!(passed <= 2 * acquisitions, "{passed}: {text}");
+        let holders = row["holders"].as_array().unwrap().iter();
+        let known = holders.filter(|holder| {
+            let name = holder["site"]["function"].as_str().unwrap_or_default();
+            name.starts_with("section_of_the_")
+        });
+        let known: u64 = known.map(|holder| holder["waits"].as_u64().unwrap()).sum();
+        // Nobody holds it between a release and the next acquisition.
+        assert!(known * 2 > waits, "{known} of {waits}: {text}");
+    }
+}
+
 #[test]
 fn a_mutex_that_is_acquired_again_after_a_wait_is_so_where_that_is() {
     let (process, text) = counted("again", "again", &[]);

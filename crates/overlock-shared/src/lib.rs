@@ -30,7 +30,7 @@ pub use waits::{
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// The version of the layout, which any change of the types below increments.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// The number of entries: pairs of where a lock is initialised and where it is acquired.
 pub const ENTRIES: usize = 8192;
@@ -217,6 +217,8 @@ pub struct Header {
     pub lost_holders: AtomicU64,
     /// Waits whose object was not counted, because all objects in reach were taken.
     pub lost_objects: AtomicU64,
+    /// Walks through the callers of a call.
+    pub walks: AtomicU64,
     /// The program's name: the first of its arguments.
     pub program: Path,
 }

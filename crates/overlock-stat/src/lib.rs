@@ -31,11 +31,12 @@ pub mod threads;
 mod unmarked;
 mod unwind;
 mod wait;
+mod walked;
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub use spot::{Spot, Where};
-pub use wait::Wait;
+pub use wait::{Over, Wait};
 
 /// A call site: a return address.
 pub type Site = usize;

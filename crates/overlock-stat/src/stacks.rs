@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_shared::{DEPTH, ENTRIES, FRAMES, Place, Table, place};
 
-use crate::Site;
-use crate::{modules, table, unwind};
+use crate::walked::{Found, Return};
+use crate::{Site, modules, table, unwind, walked};
 
 /// Frames of a stack where the table has little room: programs that lock at many depths of a
 /// recursion would fill it.
@@ -34,28 +34,71 @@ pub fn after_fork() {
 
 /// The call site, found where it is 0, and the number of its stack from 1 on: 0 if there is no room
 /// for it, or it has no callers.
+#[inline(never)]
 pub fn of(table: &Table, site: Site) -> (Site, u32) {
+    let here = 0_u64;
+    let sp = core::ptr::from_ref(&here).addr();
+    let (end, is_bounded) = unwind::end_of_stack(sp);
+    let load = |at: usize| {
+        let word = core::ptr::with_exposed_provenance::<usize>(at);
+        // SAFETY: a word of this thread's stack, since it is below the end, and the frame that it
+        // belongs to is the one of the return address that was compared before.
+        (at < end).then(|| unsafe { word.read() } & unwind::ADDRESS)
+    };
+    // Of another stack the end is only guessed.
+    let known = match is_bounded {
+        true => walked::known(sp, site, load),
+        false => None,
+    };
+    let found = known.unwrap_or_else(|| walk(table, (sp, is_bounded), site));
+    (found.site, found.stack)
+}
+
+/// Walks through the callers, and keeps what that finds, if the stack is bounded.
+#[cold]
+#[inline(never)]
+fn walk(table: &Table, (sp, is_bounded): (usize, bool), site: Site) -> Found {
+    table.header.walks.fetch_add(1, Relaxed);
     let has_room = USED.load(Relaxed) < MANY_ENTRIES && USED_FRAMES.load(Relaxed) < MANY_FRAMES;
     let most = if has_room { DEPTH } else { FEW };
-    let mut frames = [0; DEPTH];
-    let mut count = 0;
-    unwind::callers(site, &mut |caller| {
-        frames[count] = caller;
+    // The call site is not among the callers where it is known.
+    let first = Some(site).filter(|&site| site != 0);
+    let mut returns = [Return::default(); walked::MOST];
+    let (mut count, mut own, mut last) = (0, 0, sp);
+    unwind::callers(site, &mut |frame| {
+        // Those of the walk itself are below.
+        if frame.is_own && frame.at < sp {
+            return true;
+        }
+        own += usize::from(frame.is_own);
+        returns[count] = Return::new(frame.address, frame.at.wrapping_sub(last));
+        last = frame.at;
         count += 1;
-        count < most
+        count < walked::MOST && count - own + usize::from(first.is_some()) < most
     });
-    let frames = &frames[..count];
-    let site = frames.first().copied().unwrap_or(site);
-    match count {
-        0 | 1 => (site, 0),
-        _ => (site, number(table, frames).unwrap_or(0)),
+    let callers = &returns[own..count];
+    let frames = || {
+        first
+            .into_iter()
+            .chain(callers.iter().map(|known| known.address()))
+    };
+    let found = Found {
+        site: frames().next().unwrap_or(site),
+        stack: match frames().nth(1) {
+            Some(_) => number(table, frames()).unwrap_or(0),
+            None => 0,
+        },
+    };
+    if is_bounded {
+        walked::keep(sp, site, &returns[..count], found);
     }
+    found
 }
 
 /// The number of a stack, which becomes part of the table.
-fn number(table: &Table, frames: &[Site]) -> Option<u32> {
+fn number(table: &Table, frames: impl DoubleEndedIterator<Item = Site>) -> Option<u32> {
     let (mut number, mut unknown) = (0, 0);
-    for &address in frames.iter().rev() {
+    for address in frames.rev() {
         let words = [u64::from(number), address as u64];
         let index = match place(&table.frames, &words)? {
             Place::Known(index, _) => index,

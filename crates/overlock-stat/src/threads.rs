@@ -31,7 +31,7 @@ thread_local! {
 /// The number of forks between the program's start and this process.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-fn generation() -> u32 {
+pub fn generation() -> u32 {
     // Relaxed: written before the child's first other thread is created.
     GENERATION.load(Relaxed)
 }

@@ -100,16 +100,26 @@ pub fn is_static(address: usize) -> bool {
     find(address).is_some()
 }
 
-/// The most frames between this one and the program's call.
-const OWN_FRAMES: usize = 24;
+/// The most frames between this one and the program's call, that call's among them.
+pub const OWN_FRAMES: usize = 24;
 
-/// Calls `each` with the return addresses from `site` outwards, or, where that is 0, from the first
-/// that is not this library's, until it returns false. It is `site` alone where that is no caller,
-/// or its own callers are not known.
+/// A frame of a walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// The return address.
+    pub address: Site,
+    /// Its place on the stack; 0 if it is in a register.
+    pub at: usize,
+    /// Whether it is this library's, or the call that the walk begins with.
+    pub is_own: bool,
+}
+
+/// Calls `each` with this library's frames, and then with those from `site` outwards, or, where
+/// that is 0, from the first that is not this library's, until it returns false. There are none
+/// where `site` is no caller, or its own callers are not known.
 #[inline(never)]
-pub fn callers(site: Site, each: &mut dyn FnMut(Site) -> bool) {
-    let goes_on = site == 0 || each(site);
-    if !goes_on || !is_able() {
+pub fn callers(site: Site, each: &mut dyn FnMut(Frame) -> bool) {
+    if !is_able() {
         return;
     }
     let mut registers = [0; REGISTERS];
@@ -122,23 +132,26 @@ pub fn callers(site: Site, each: &mut dyn FnMut(Site) -> bool) {
     };
     let mut is_outside = false;
     let mut own = 0;
-    while let Some(caller) = step(address, &mut registers, end, &mut last) {
+    while let Some((caller, at)) = step(address, &mut registers, end, &mut last) {
         address = caller;
-        if is_outside {
-            if !each(caller) {
-                return;
-            }
-            continue;
-        }
-        is_outside = match site {
+        let was_outside = is_outside;
+        is_outside |= match site {
             0 => (library.as_ref()).is_some_and(|library| !library.contains(&caller)),
             site => caller == site,
         };
-        if is_outside && site == 0 && !each(caller) {
-            return;
-        }
-        own += 1;
-        if own > OWN_FRAMES {
+        let is_own = match site {
+            0 => !is_outside,
+            _ => !was_outside,
+        };
+        own += usize::from(is_own);
+        let address = caller;
+        if own > OWN_FRAMES
+            || !each(Frame {
+                address,
+                at,
+                is_own,
+            })
+        {
             return;
         }
     }
@@ -147,7 +160,7 @@ pub fn callers(site: Site, each: &mut dyn FnMut(Site) -> bool) {
 /// An address that the stack ends below, and whether it is one of its own. The C library keeps a
 /// thread's data at the end of its stack, but for the first thread. Of other stacks, as signal
 /// handlers have them, the end is not known; the next frames are near.
-fn end_of_stack(sp: usize) -> (usize, bool) {
+pub fn end_of_stack(sp: usize) -> (usize, bool) {
     const LARGEST: usize = 1 << 28;
     const NEAR: usize = 1 << 16;
     let ends = [thread_pointer(), FIRST_END.load(Relaxed)];
@@ -173,8 +186,14 @@ struct Last {
 const FAR: usize = 1 << 16;
 
 /// Goes from the frame of a call that returns to `address`, or from this function, to its caller.
-/// Returns the caller's address, and changes the registers to its own.
-fn step(address: usize, registers: &mut Registers, end: usize, last: &mut Last) -> Option<usize> {
+/// Returns the caller's address and where that is, 0 for a register, and changes the registers to
+/// its own.
+fn step(
+    address: usize,
+    registers: &mut Registers,
+    end: usize,
+    last: &mut Last,
+) -> Option<(usize, usize)> {
     // A return address may be the first of the next function.
     let call = address.checked_sub(1)?;
     let object = find(call);
@@ -202,7 +221,9 @@ fn step(address: usize, registers: &mut Registers, end: usize, last: &mut Last) 
     let (row, ra) = match unsafe { cfi::row(frames, call) } {
         Found::Rules(row, ra) => (row, ra),
         Found::Nothing if last.is_bounded => {
-            return unmarked::step(call, registers, &last.object, near);
+            let caller = unmarked::step(call, registers, &last.object, near)?;
+            // Below the stack pointer of the caller, however it was found.
+            return Some((caller, registers[SP].wrapping_sub(size_of::<usize>())));
         }
         Found::Nothing => return None,
         Found::Unknown => return None,
@@ -223,12 +244,13 @@ fn step(address: usize, registers: &mut Registers, end: usize, last: &mut Last) 
         }
     }
     registers[SP] = frame;
-    let caller = match row.rules[ra] {
-        Rule::SAME => before[ra],
+    let (caller, at) = match row.rules[ra] {
+        Rule::SAME => (before[ra], 0),
         Rule::UNKNOWN => return None,
-        Rule(_) => registers[ra],
+        Rule(offset) => (registers[ra], frame.wrapping_add_signed(offset as isize)),
     };
-    Some(caller & ADDRESS).filter(|&caller| caller != 0)
+    let caller = caller & ADDRESS;
+    (caller != 0).then_some((caller, at))
 }
 
 /// The same by a step that is known. The other registers are lost: a frame that is found by one of
@@ -238,7 +260,7 @@ fn step_as(
     registers: &mut Registers,
     end: usize,
     load: impl Fn(usize) -> Option<usize>,
-) -> Option<usize> {
+) -> Option<(usize, usize)> {
     let (sp, pointer) = (registers[SP], registers[FP]);
     let base = if step.by_pointer { pointer } else { sp };
     let at = base.wrapping_add_signed(step.offset as isize);
@@ -246,16 +268,17 @@ fn step_as(
     if frame <= sp || frame > end {
         return None;
     }
-    let saved = |offset: i32| load(frame.wrapping_add_signed(offset as isize));
-    let caller = saved(step.caller)? & ADDRESS;
+    let at = |offset: i32| frame.wrapping_add_signed(offset as isize);
+    let at_caller = at(step.caller);
+    let caller = load(at_caller)? & ADDRESS;
     let before = match step.pointer {
-        Some(offset) => saved(offset)?,
+        Some(offset) => load(at(offset))?,
         None => pointer,
     };
     *registers = [0; REGISTERS];
     registers[FP] = before;
     registers[SP] = frame;
-    (caller != 0).then_some(caller)
+    (caller != 0).then_some((caller, at_caller))
 }
 
 /// The bits of an address: on AArch64 the upper ones of a return address may be a signature.
@@ -342,11 +365,17 @@ pub mod tests {
             object: Range::default(),
             is_bounded,
         };
-        let site = step(address, &mut registers, end, &mut last).unwrap();
-        let mut count = 0;
-        callers(site, &mut |caller| {
-            frames[count] = caller as u64;
-            count += 1;
+        let (site, at) = step(address, &mut registers, end, &mut last).unwrap();
+        // SAFETY: a word of this thread's stack.
+        let found = unsafe { ptr::with_exposed_provenance::<usize>(at).read() };
+        assert!(at == 0 || found & ADDRESS == site);
+        frames[0] = site as u64;
+        let mut count = 1;
+        callers(site, &mut |frame| {
+            if !frame.is_own {
+                frames[count] = frame.address as u64;
+                count += 1;
+            }
             count < frames.len()
         });
         std::hint::black_box(count)

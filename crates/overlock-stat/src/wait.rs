@@ -14,6 +14,15 @@ pub struct Wait {
     shown: Shown,
 }
 
+/// A wait that has ended with a lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Over {
+    /// The flight's number, for the release.
+    pub flight: u32,
+    /// When it has ended.
+    pub now: u64,
+}
+
 impl Wait {
     /// Begins a wait for a lock that is held by `holder`; `count` is the lock's acquisition count.
     pub fn begin(at: Spot, holder: Holder, count: u32) -> Self {
@@ -32,12 +41,14 @@ impl Wait {
         flight::Waited::new(now.saturating_sub(self.began_ns), self.holder, passed)
     }
 
-    /// Ends the wait with the lock, whose count is `count`, this acquisition included. Returns the
-    /// flight's number, for the release.
-    pub fn over(self, count: u32) -> u32 {
+    /// Ends the wait with the lock, whose count is `count`, this acquisition included.
+    pub fn over(self, count: u32) -> Over {
         let now = clock::now();
         let ns = now.saturating_sub(self.began_ns);
-        self.over_after(ns, now, count)
+        Over {
+            flight: self.over_after(ns, now, count),
+            now,
+        }
     }
 
     /// The same for a wait of `ns`.

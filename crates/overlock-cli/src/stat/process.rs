@@ -36,6 +36,8 @@ pub struct Process {
     pub is_go: bool,
     /// Whether it took a mutex or a reader-writer lock that is counted.
     pub took_locks: bool,
+    /// Walks through the callers of a call: most of what the statistics cost.
+    pub walks: u64,
     /// Acquisitions and waits for which there was no room.
     pub lost: u64,
     /// Waits whose holders found no room.
@@ -67,6 +69,7 @@ impl Process {
             thread_ns: thread_ns(header, None),
             is_go: symbols.is_go(),
             took_locks: header.used.load(Relaxed) != 0,
+            walks: lost(&header.walks),
             lost: lost(&header.lost_entries),
             lost_holders: lost(&header.lost_holders),
             lost_objects: lost(&header.lost_objects),

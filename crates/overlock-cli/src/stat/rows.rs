@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use overlock_shared::{DEPTH, ObjectKind, Path, Table};
 use serde::{Serialize, Serializer};
 
+use super::holders::holders;
 use super::sums::Sum;
 use super::symbols::{Module, Place, Symbols};
 use super::wrappers;
@@ -208,22 +209,12 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Rows {
         places.push(key);
     }
     let key = |entry: u32| places.get(entry as usize)?.as_ref();
-    for holder in &table.holders {
-        // Acquire: pairs with the store after its names were written.
-        if holder.ready.load(Acquire) == 0 {
-            continue;
-        }
-        let site = symbols.whole(holder.site.load(Relaxed));
-        let stack = stack(
-            table,
-            holder.stack.load(Relaxed),
-            site.unwrap_or(0),
-            symbols,
-        );
-        if let Some(sum) = key(holder.entry.load(Relaxed)).and_then(|key| sums.get_mut(key)) {
-            let site = wrappers::named(&stack).cloned();
-            let waits = (holder.waits.load(Relaxed), holder.wait_ns.load(Relaxed));
-            sum.add_holder(site, waits);
+    for holder in holders(table) {
+        let site = symbols.whole(holder.site).unwrap_or(0);
+        let stack = stack(table, holder.stack, site, symbols);
+        if let Some(sum) = key(holder.entry).and_then(|key| sums.get_mut(key)) {
+            let waits = (holder.waits, holder.wait_ns);
+            sum.add_holder(wrappers::named(&stack).cloned(), waits);
         }
     }
     for object in &table.objects {

@@ -13,7 +13,7 @@ use crate::stat::{self, Spot, Where, flight};
 use crate::thread::{id_of, me};
 use crate::{config, probes};
 
-/// How many acquisitions are [watched](Mutex::is_watched) after a wait.
+/// How many acquisitions are [watched](Mutex::is_watched) after a wait, if none were a moment ago.
 const WATCHED: u32 = 64;
 
 at_cache_line!(".text.overlock.lock_counted");
@@ -36,6 +36,8 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     if is_general || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
     }
+    // Loaded once more: others may have acquired it since then.
+    let count = mutex.acquisitions().load(Relaxed);
     mutex.acquisitions().store(count.wrapping_add(1), Relaxed);
     mutex.note(site);
     mutex.owner.store(me(), Relaxed);
@@ -64,8 +66,8 @@ impl Mutex {
     }
 
     /// Whether the acquisition after `count` others is recorded for the sake of later waiters: some
-    /// are after each wait, so that the next waiter knows its holder's callers, and not only the
-    /// call site.
+    /// are after a wait, so that the next waiter knows its holder's callers, and not only the call
+    /// site. Of locks that threads wait for often these are a sample: `overlock` takes it for all.
     #[inline(always)]
     fn is_watched(&self, count: u32) -> bool {
         let until = match self.is_plain() {
@@ -131,8 +133,11 @@ impl Mutex {
         let error = self.take(wait);
         if error == 0 {
             let count = self.acquisitions().load(Relaxed);
-            self.is_taken(waiting.over(count), site);
-            self.watch();
+            let over = waiting.over(count);
+            self.is_taken(over.flight, site);
+            if stat::usage::may_watch(self.address(), over.now) {
+                self.watch();
+            }
         } else {
             waiting.gave_up();
         }

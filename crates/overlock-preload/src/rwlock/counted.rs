@@ -178,7 +178,7 @@ impl RwLock {
         let error = self.take(until);
         if error == 0 {
             self.note_writer(site);
-            let flight = wait.over(self.writes());
+            let flight = wait.over(self.writes()).flight;
             self.observed.store(flight, Relaxed);
         } else {
             wait.gave_up();

@@ -26,8 +26,9 @@ struct Note {
     signalled_ns: AtomicU64,
     by_owner: AtomicU32,
     by_others: AtomicU32,
-    /// Of a mutex: see `watch_until`.
+    /// Of a mutex: see `watch_until`, and the time of the last wait that had others watched.
     watched: AtomicU32,
+    watched_ns: AtomicU64,
     /// Of an object of the C library's: its waiters, and those that were cancelled.
     waiters: AtomicU32,
 }
@@ -39,6 +40,7 @@ static ALL: [Note; NOTES] = [const {
         by_owner: AtomicU32::new(0),
         by_others: AtomicU32::new(0),
         watched: AtomicU32::new(0),
+        watched_ns: AtomicU64::new(0),
         waiters: AtomicU32::new(0),
     }
 }; NOTES];
@@ -134,7 +136,20 @@ pub(crate) fn is_lock(object: usize) -> bool {
     by_owner >= LEAST && by_owner > note.by_others.load(Relaxed)
 }
 
-/// Has the acquisitions of a mutex watched, up to this number of them.
+/// Whether a wait for the mutex that has ended now has the next acquisitions watched: not so soon
+/// after another one that the cost would show.
+pub(crate) fn may_watch(mutex: usize, now: u64) -> bool {
+    /// Each acquisition that is watched takes a tenth of a microsecond more.
+    const LEAST_NS: u64 = 500_000;
+    let last = &note(mutex).watched_ns;
+    let may = now.saturating_sub(last.load(Relaxed)) >= LEAST_NS;
+    if may {
+        last.store(now, Relaxed);
+    }
+    may
+}
+
+/// Has the acquisitions of a mutex that is not plain watched, up to this number of them.
 pub(crate) fn watch_until(mutex: usize, count: u32) {
     note(mutex).watched.store(count, Relaxed);
 }
@@ -152,6 +167,12 @@ pub(super) fn signalled_ns(object: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_waits_that_follow_each_other_few_have_others_watched() {
+        let waits = (1..=10_000).map(|wait| may_watch(0x5000, 1_000_000 + wait * 1000));
+        assert_eq!(waits.filter(|&may| may).count(), 20);
+    }
 
     #[test]
     fn a_lock_is_signalled_by_its_owner() {

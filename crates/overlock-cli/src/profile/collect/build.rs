@@ -49,7 +49,8 @@ impl Collected {
 }
 
 /// Makes the document, except for its [`Profile::run`].
-pub fn build(collected: Collected) -> Profile {
+pub fn build(mut collected: Collected) -> Profile {
+    collected.kept.attribute();
     let mut builder = Builder::default();
     for (index, process) in collected.processes.iter().enumerate() {
         builder.add_process(index, process, &collected.kept);
@@ -95,9 +96,16 @@ impl Builder {
         for entry in 0..table.entries.len() {
             self.add_entry(index, entry as u32, &table, &symbols, kept);
         }
-        for key in kept.totals.keys().filter(|key| key.process == index) {
-            let (site, number) = key.held_at;
-            let holder = (index, key.held_at);
+        let of_sums = kept.totals.keys().map(|key| (key.process, key.held_at));
+        let of_singles = kept
+            .singles
+            .iter()
+            .map(|one| (one.process, one.ended.held_at));
+        for holder in of_sums
+            .chain(of_singles)
+            .filter(|&(process, _)| process == index)
+        {
+            let (_, (site, number)) = holder;
             if self.holders.contains_key(&holder) {
                 continue;
             }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use overlock_profile::{Distribution, Parts};
+use overlock_profile::{Blocked, Distribution, Parts};
 
 use super::ring::Ended;
+use crate::stat::{divided, without_callers};
 
 /// The number of single waits, at most.
 const MOST: usize = 100_000;
@@ -28,6 +29,73 @@ pub struct Total {
     pub gave_up: u64,
     pub passed: u64,
     pub parts: Parts,
+}
+
+impl Total {
+    fn add(&mut self, other: Total) {
+        self.waits += other.waits;
+        self.wait_ns += other.wait_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.gave_up += other.gave_up;
+        self.passed += other.passed;
+        self.parts.add(&other.parts);
+    }
+
+    /// Divides it in proportion to numbers of waits, and to their times.
+    fn divided(&self, counts: &[u64], times: &[u64]) -> Vec<Total> {
+        let by_count = |whole| divided(whole, counts);
+        let by_time = |whole| divided(whole, times);
+        let (waits, wait_ns) = (by_count(self.waits), by_time(self.wait_ns));
+        let (gave_up, passed) = (by_count(self.gave_up), by_count(self.passed));
+        let Parts {
+            ran_ns,
+            preempted_ns,
+            throttled_ns,
+            ref blocked,
+            handover_ns,
+            no_cpu_ns,
+            unknown_ns,
+        } = self.parts;
+        let [ran, preempted, throttled, handover, no_cpu, unknown] = [
+            ran_ns,
+            preempted_ns,
+            throttled_ns,
+            handover_ns,
+            no_cpu_ns,
+            unknown_ns,
+        ]
+        .map(by_time);
+        let blocked: Vec<_> = (blocked.iter())
+            .map(|blocked| (&blocked.by, by_time(blocked.ns)))
+            .collect();
+        let longest = times.iter().max();
+        let share = |index: usize| Total {
+            waits: waits[index],
+            wait_ns: wait_ns[index],
+            // Whose it is nobody knows: the likeliest's.
+            max_ns: match longest == Some(&times[index]) {
+                true => self.max_ns,
+                false => 0,
+            },
+            gave_up: gave_up[index],
+            passed: passed[index],
+            parts: Parts {
+                ran_ns: ran[index],
+                preempted_ns: preempted[index],
+                throttled_ns: throttled[index],
+                blocked: (blocked.iter())
+                    .map(|(by, shares)| Blocked {
+                        by: by.to_string(),
+                        ns: shares[index],
+                    })
+                    .collect(),
+                handover_ns: handover[index],
+                no_cpu_ns: no_cpu[index],
+                unknown_ns: unknown[index],
+            },
+        };
+        (0..counts.len()).map(share).collect()
+    }
 }
 
 /// A wait with its parts.
@@ -81,6 +149,26 @@ impl Kept {
         if self.singles.len() >= 2 * MOST {
             self.thin();
         }
+    }
+
+    /// Gives the waits for holders whose callers are not known to those at the same call site.
+    pub fn attribute(&mut self) {
+        let mut totals: Vec<(Key, Total)> = self.totals.drain().collect();
+        let holder = |key: &Key| ((key.process, key.entry), key.held_at.0, key.held_at.1);
+        let holders: Vec<_> = totals.iter().map(|(key, _)| holder(key)).collect();
+        without_callers(&holders, |unknown, known| {
+            let whole = std::mem::take(&mut totals[unknown].1);
+            let of = |what: fn(&Total) -> u64| -> Vec<u64> {
+                known.iter().map(|&index| what(&totals[index].1)).collect()
+            };
+            let (counts, times) = (of(|total| total.waits), of(|total| total.wait_ns));
+            let shares = whole.divided(&counts, &times);
+            for (&index, share) in known.iter().zip(shares) {
+                totals[index].1.add(share);
+            }
+        });
+        totals.retain(|(_, total)| total.waits > 0);
+        self.totals = totals.into_iter().collect();
     }
 
     /// Keeps the longest single waits, and a sample of the others, in the order of their ends.
@@ -152,6 +240,44 @@ pub mod tests {
         assert_eq!(kept.lengths[&(0, 3)].count(), all);
         let ends: Vec<u64> = kept.singles.iter().map(|one| one.ended.began_ns).collect();
         assert!(ends.is_sorted());
+    }
+
+    #[test]
+    fn waits_for_a_holder_without_callers_are_those_of_the_others_at_its_site() {
+        let mut kept = Kept::default();
+        let mut add = |stack, ns| {
+            let ended = Ended {
+                held_at: (7, stack),
+                ..wait(0, ns)
+            };
+            let parts = Parts {
+                ran_ns: ns / 2,
+                blocked: vec![Blocked {
+                    by: "write".to_owned(),
+                    ns: ns / 2,
+                }],
+                ..Parts::default()
+            };
+            kept.add(0, ended, parts);
+        };
+        add(1, 300);
+        add(2, 100);
+        add(0, 800);
+        kept.attribute();
+        let mut totals: Vec<_> = kept.totals.iter().collect();
+        totals.sort_by_key(|(key, _)| key.held_at);
+        let of = |(key, total): &(&Key, &Total)| {
+            let parts = &total.parts;
+            (
+                key.held_at.1,
+                total.wait_ns,
+                parts.ran_ns,
+                parts.blocked[0].ns,
+                total.max_ns,
+            )
+        };
+        let found: Vec<_> = totals.iter().map(of).collect();
+        assert_eq!(found, [(1, 900, 450, 450, 800), (2, 300, 150, 150, 100)]);
     }
 
     #[test]
