@@ -17,6 +17,7 @@ struct task_struct {
     s32 pid;
     s32 tgid;
     u32 __state;
+    s32 on_cpu;
 };
 
 /* The registers of a thread in user space, as each architecture saves them. */
@@ -40,6 +41,7 @@ struct pt_regs___arm {
 
 enum map_type { MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_LRU_HASH = 9, MAP_RINGBUF = 27 };
 enum { RINGBUF_NO_WAKEUP = 1 };
+enum { NO_EXIST = 1 };
 
 static void *(*map_look_up)(void *map, const void *key) = (void *)1;
 static long (*map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;

@@ -16,7 +16,9 @@ const volatile s32 TARGET = 0;
 const volatile s32 FUTEX = 202;
 
 enum { FUTEX_WAKE_NEW = 454, FUTEX_WAIT_NEW = 455, FUTEX_REQUEUE_NEW = 456 };
-enum { TASK_STOPPED = 4, TASK_TRACED = 8, TASK_DEAD = 0x80 };
+enum { TASK_STOPPED = 4, TASK_TRACED = 8, TASK_DEAD = 0x80, TASK_FROZEN = 0x8000 };
+/* A thread in these states is on its way to a CPU. */
+enum { TASK_WAKING = 0x200, TASK_NEW = 0x800 };
 
 /* A stack that was copied is copied again after this time, in case its record was lost. */
 #define AGAIN_NS 1000000000ull
@@ -190,6 +192,29 @@ INLINE u64 copy_stack(u32 tid, u64 address, const struct registers *registers, u
     return key;
 }
 
+/* What a thread does without a CPU, as far as its state and its registers tell. */
+INLINE struct wait away(u32 tid, u32 state, int is_preempted, const struct registers *registers,
+                        u64 now)
+{
+    struct wait wait = {};
+    wait.off.tid = tid;
+    wait.off.out_ns = now;
+    wait.off.syscall = registers->syscall;
+    if (is_preempted || !state)
+        wait.off.leave = LEAVE_PREEMPTED;
+    else if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
+        wait.off.leave = LEAVE_STOPPED;
+    else
+        wait.off.leave = LEAVE_BLOCKED;
+    wait.off.record = RECORD_OFF;
+    if (wait.off.leave == LEAVE_BLOCKED && is_wait(registers)) {
+        wait.off.record = RECORD_WAIT;
+        wait.address = registers->address;
+        wait.operation = registers->operation;
+    }
+    return wait;
+}
+
 INLINE void leaves(struct task_struct *task, int is_preempted, u64 now)
 {
     u32 state = task->__state;
@@ -198,21 +223,8 @@ INLINE void leaves(struct task_struct *task, int is_preempted, u64 now)
     u32 tid = task->pid;
     struct registers registers = {};
     read_registers(task, &registers);
-    struct wait wait = {};
-    wait.off.tid = tid;
-    wait.off.out_ns = now;
-    wait.off.syscall = registers.syscall;
-    if (is_preempted || !state)
-        wait.off.leave = LEAVE_PREEMPTED;
-    else if (state & (TASK_STOPPED | TASK_TRACED))
-        wait.off.leave = LEAVE_STOPPED;
-    else
-        wait.off.leave = LEAVE_BLOCKED;
-    wait.off.record = RECORD_OFF;
-    if (wait.off.leave == LEAVE_BLOCKED && is_wait(&registers)) {
-        wait.off.record = RECORD_WAIT;
-        wait.address = registers.address;
-        wait.operation = registers.operation;
+    struct wait wait = away(tid, state, is_preempted, &registers, now);
+    if (wait.off.record == RECORD_WAIT) {
         u64 from = registers.address - WORDS_BEFORE * sizeof(u32);
         if (read_user(wait.words, sizeof(wait.words), (void *)from))
             /* The page may begin with the futex. */
@@ -276,5 +288,42 @@ int wakes(u64 *arguments)
     wait->waker = waker->pid;
     if (waker->tgid == TARGET)
         wait->waker_key = copy_stack(waker->pid, registers.address, &registers, now);
+    return 0;
+}
+
+/* The threads that have no CPU as the look begins. Their memory cannot be read from here. The
+ * reader of the records can, so in place of its words a wait has its registers. */
+SECTION("iter/task")
+int begins(u64 *arguments)
+{
+    struct task_struct *task = (void *)arguments[1];
+    if (!task || task->tgid != TARGET)
+        return 0;
+    u32 state = task->__state;
+    int has_cpu = EXISTS(task->on_cpu) ? task->on_cpu : 0;
+    if (has_cpu || state & (TASK_DEAD | TASK_WAKING | TASK_NEW))
+        return 0;
+    u32 tid = task->pid;
+    struct registers registers = {};
+    read_registers(task, &registers);
+    struct wait wait = away(tid, state, 0, &registers, now_ns());
+    if (wait.off.record == RECORD_WAIT) {
+        wait.key = KEY_BEFORE(tid);
+        wait.registers[0] = registers.ip;
+        wait.registers[1] = registers.sp;
+        wait.registers[2] = registers.bp;
+        wait.registers[3] = registers.lr;
+    }
+    if (map_update(&AWAY, &tid, &wait, NO_EXIST))
+        return 0;
+    /* It may have got a CPU before the entry was there. An entry that is there since then is of a
+     * later time. */
+    has_cpu = EXISTS(task->on_cpu) ? task->on_cpu : 0;
+    if (has_cpu || task->__state != state) {
+        struct wait *entry = map_look_up(&AWAY, &tid);
+        if (entry && entry->off.out_ns == wait.off.out_ns)
+            map_delete(&AWAY, &tid);
+        return 0;
+    }
     return 0;
 }

@@ -49,5 +49,11 @@ struct wait {
     /* The thread that woke it, if by a futex call; else 0: a time-out or a signal. */
     u32 waker;
     u32 operation;
-    u32 words[WORDS];
+    union {
+        u32 words[WORDS];
+        u64 registers[WORDS / 2];
+    };
 };
+
+/* The key of a wait that began before the look. */
+#define KEY_BEFORE(tid) ((u64)(tid) << 32 | 1)

@@ -19,6 +19,7 @@ mod symbols;
 mod text;
 mod wrappers;
 
+pub use binary::set_module;
 pub use document::Document;
 pub use ended::{Ended, SHM, excess, has_ended};
 pub use holders::{divided, without_callers};

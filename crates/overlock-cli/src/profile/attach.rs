@@ -4,8 +4,10 @@
 //! lock at once costs what it always does. The programs in the kernel end with this one.
 
 mod assemble;
+mod before;
 mod kernel;
 mod kinds;
+mod places;
 mod records;
 mod stacks;
 mod threads;
@@ -18,11 +20,12 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use overlock_profile::{Lost, Process, Profile, Run};
-use rustix::time::{ClockId, clock_gettime};
 
+use super::collect::Quota;
 use crate::exit::Exit;
-use crate::stat::plain;
+use crate::stat::{now_ns, plain, say};
 use assemble::Assembly;
+use before::Before;
 use kernel::Programs;
 use records::{Off, Record, Wait};
 use stacks::Stacks;
@@ -36,8 +39,8 @@ const MOST: usize = 2_000_000;
 /// How often the kernel's records are taken.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// How often the list of threads is read.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often the lists of threads and of control groups are read.
+const LOOK: Duration = Duration::from_millis(100);
 
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -46,6 +49,7 @@ static STOPPED: AtomicBool = AtomicBool::new(false);
 struct Seen {
     offs: Vec<Off>,
     waits: Vec<Wait>,
+    before: Before,
     threads: Threads,
     lost: u64,
 }
@@ -57,7 +61,10 @@ impl Seen {
             Record::Stack(stack) => stacks.add(&stack),
             _ if is_full => self.lost += 1,
             Record::Off(off) => self.offs.push(off),
-            Record::Wait(wait) => self.waits.push(wait),
+            Record::Wait(mut wait) => {
+                self.before.complete(&mut wait);
+                self.waits.push(wait);
+            }
         }
     }
 }
@@ -65,13 +72,21 @@ impl Seen {
 /// Looks at a process for this long, or until it ends or Ctrl-C.
 pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Profile, Exit> {
     check(pid)?;
-    let program = program(pid);
+    let mut program = name(pid).unwrap_or_default();
     let mut stacks = Stacks::new(pid);
     let mut seen = Seen::default();
     seen.threads.look(pid, true);
-    let mut programs = Programs::start(pid)?;
+    let mut quota = Quota::default();
+    quota.find(pid);
+    let cpus_of_quota = quota.cpus();
     stop_at_signals();
-    let began_ns = now_ns();
+    let mut programs = Programs::start(pid)?;
+    if let Some(what) = unreadable(pid) {
+        say(&format!("overlock: {what}\n"));
+    }
+    let began_ns = programs.began_ns();
+    quota.read(began_ns);
+    seen.before = Before::read(pid, &programs, &mut stacks);
     let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let began = Instant::now();
     let end = limit.and_then(|limit| began.checked_add(limit));
@@ -79,14 +94,19 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
     while !STOPPED.load(Relaxed) && end.is_none_or(|end| Instant::now() < end) && alive(pid) {
         thread::sleep(INTERVAL);
         programs.drain(|record| seen.add(record, &mut stacks));
+        quota.read(now_ns());
         if looked.elapsed() > LOOK {
             seen.threads.look(pid, false);
+            quota.find(pid);
+            // It may have become another.
+            program = name(pid).unwrap_or(program);
             looked = Instant::now();
         }
     }
     programs.drain(|record| seen.add(record, &mut stacks));
     programs.unfinished(|record| seen.add(record, &mut stacks));
     let until_ns = now_ns();
+    quota.read(until_ns);
     let lost = programs.lost();
     drop(programs);
     seen.threads.look(pid, false);
@@ -95,6 +115,7 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
     }
     let tids: Vec<u32> = seen.threads.iter().map(|(tid, _)| tid).collect();
     let mut timeline = Timeline::new(&tids, seen.offs, seen.waits, until_ns);
+    timeline = timeline.throttled(quota.throttled);
     let process = Process { pid, program };
     let mut assembly = Assembly::new(process, &stacks, &seen.threads);
     assembly.lose(Lost {
@@ -108,12 +129,15 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
         command: Vec::new(),
         date_s: date.unwrap_or_default().as_secs(),
         began_ns,
-        seconds: began.elapsed().as_secs_f64(),
+        seconds: (until_ns - began_ns) as f64 / 1e9,
         source: "bpf".to_owned(),
-        locks: locks(pid).to_owned(),
+        locks: match stacks.is_ours() {
+            true => "overlock".to_owned(),
+            false => "glibc".to_owned(),
+        },
         threshold_ns,
         cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
-        quota: None,
+        quota: cpus_of_quota,
         known: profile.run.known,
     };
     Ok(profile)
@@ -158,23 +182,27 @@ fn alive(pid: u32) -> bool {
     })
 }
 
-fn program(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    plain(name.trim_end())
-}
-
-/// Whose locks they are.
-fn locks(pid: u32) -> &'static str {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    match maps.contains("/liboverlock_preload") {
-        true => "overlock",
-        false => "glibc",
+/// The part of a process that may not be read, for want of the right to trace it.
+fn unreadable(pid: u32) -> Option<String> {
+    let is_open = |file: &str| fs::File::open(format!("/proc/{pid}/{file}")).is_ok();
+    if !alive(pid) || is_open("mem") {
+        return None;
     }
+    Some(match is_open("maps") {
+        false => format!(
+            "the mappings of process {pid} cannot be read without CAP_SYS_PTRACE: \
+             calls and locks have no names"
+        ),
+        true => format!(
+            "the memory of process {pid} cannot be read without CAP_SYS_PTRACE: \
+             waits from before the look have no calls"
+        ),
+    })
 }
 
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+fn name(pid: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(plain(name.trim_end()))
 }
 
 /// Has Ctrl-C end the look, and not the program: what was seen is worth reading.

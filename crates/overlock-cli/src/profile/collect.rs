@@ -10,3 +10,4 @@ mod tasks;
 
 pub use build::build;
 pub use collector::Collector;
+pub use quota::{Quota, Throttled};

@@ -15,7 +15,7 @@ use overlock_profile::{Frame, FrameKind};
 
 use super::debug;
 use super::symbols::{Module, plain, unnamed};
-use super::wrappers::{Function, rules};
+use super::wrappers::{Function, is_librarys, rules};
 
 /// A part of a file as it is in memory.
 #[derive(Debug)]
@@ -32,6 +32,30 @@ impl Segment {
         at.checked_sub(self.address)
             .is_some_and(|within| within < self.in_memory)
     }
+}
+
+/// Whether a function of this name only passes calls on to a lock.
+fn wraps(function: Option<&str>, file: Option<&str>, module: &str) -> bool {
+    match function {
+        Some(name) => rules().is_wrapper(Function {
+            name,
+            file,
+            module: Some(module),
+        }),
+        None => is_librarys(module),
+    }
+}
+
+/// Says that the file of a frame, which was read elsewhere, is this one to the process.
+pub fn set_module(frame: &mut Frame, module: String) {
+    let at = frame.offset.unwrap_or_default();
+    let has_name = frame.function != unnamed(frame.module.as_deref(), at);
+    if !has_name {
+        frame.function = unnamed(Some(&module), at);
+    }
+    let function = Some(frame.function.as_str()).filter(|_| has_name);
+    frame.is_wrapper = wraps(function, frame.file.as_deref(), &module);
+    frame.module = Some(module);
 }
 
 /// Files are loaded at multiples of it, on x86-64 and on AArch64 at least.
@@ -150,13 +174,7 @@ impl Binary {
         }
         let last = found.len() - 1;
         let frames = found.into_iter().enumerate().map(|(number, name)| {
-            let is_wrapper = name.function.as_deref().is_some_and(|function| {
-                rules().is_wrapper(Function {
-                    name: function,
-                    file: name.file.as_deref(),
-                    module: Some(&module),
-                })
-            });
+            let is_wrapper = wraps(name.function.as_deref(), name.file.as_deref(), &module);
             Frame {
                 function: (name.function).unwrap_or_else(|| unnamed(Some(&module), offset)),
                 file: name.file,

@@ -24,13 +24,16 @@ const OWN: &str = include_str!("../../rules/wrappers.txt");
 pub fn named(stack: &[Place]) -> Option<&Place> {
     let rules = rules();
     let first = stack.first()?;
-    let is_end = |place: &Place| match (&place.function, &place.module) {
-        (Some(name), _) => rules.ends(name),
-        // Without symbols: threads begin in the C library.
-        (None, Some(module)) => is_librarys(module),
-        (None, None) => true,
+    let is_end = |place: &Place| match &place.function {
+        Some(name) => rules.ends(name),
+        None => is_unnamed(place),
     };
-    let length = stack.iter().position(is_end).unwrap_or(stack.len());
+    // Without symbols: threads begin in the C library, which has functions between a caller and
+    // the kernel too.
+    let begin = stack.iter().rposition(|place| !is_end(place));
+    let named_end = |place: &Place| place.function.as_ref().is_some_and(|name| rules.ends(name));
+    let length = stack.iter().position(named_end).unwrap_or(stack.len());
+    let length = length.min(begin.map_or(0, |last| last + 1));
     let known = &stack[..length];
     let has_script = known.iter().any(|place| place.is_script);
     let is_between = |place: &Place| {
@@ -39,14 +42,24 @@ pub fn named(stack: &[Place]) -> Option<&Place> {
     };
     let own = known
         .iter()
-        .find(|place| !place.is_wrapper && !is_between(place));
+        .find(|place| !place.is_wrapper && !is_unnamed(place) && !is_between(place));
     own.or(Some(first))
 }
 
-/// Whether a path is that of the C library.
-fn is_librarys(module: &str) -> bool {
+/// Whether it is a function of which no more is known than that it is the C library's, or not even
+/// that.
+fn is_unnamed(place: &Place) -> bool {
+    let module = place.module.as_deref();
+    place.function.is_none() && module.is_none_or(is_librarys)
+}
+
+/// Whether a path is that of the C library, whose functions without names are inner ones.
+pub fn is_librarys(module: &str) -> bool {
     let name = module.rsplit('/').next().unwrap_or_default();
-    name.starts_with("libc.so") || name.starts_with("libc-2") || name.starts_with("libpthread")
+    name.starts_with("libc.so")
+        || name.starts_with("libc-2")
+        || name.starts_with("libpthread")
+        || name.starts_with("ld-musl-")
 }
 
 /// The properties that rules look at.
@@ -227,6 +240,9 @@ fn words(name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use overlock_profile::Frame;
+
+    use super::super::symbols::unnamed;
     use super::*;
 
     fn function(name: &str) -> Function<'_> {
@@ -234,6 +250,51 @@ mod tests {
             name,
             file: None,
             module: None,
+        }
+    }
+
+    /// Fails where a function of the C library that has no name ends a stack, or names it.
+    #[test]
+    fn inner_functions_of_a_library_without_symbols_are_no_callers() {
+        let place = |named: Option<&str>, module: &str| {
+            let address = 0x1000;
+            let frame = Frame {
+                function: named.map_or_else(|| unnamed(Some(module), address), str::to_owned),
+                module: Some(module.to_owned()),
+                offset: Some(address),
+                is_wrapper: named.is_some_and(|name| Rules::own().is_wrapper(function(name))),
+                ..Frame::default()
+            };
+            Place::of(address, &[frame])
+        };
+        let (libc, own) = ("/lib/libc.so.6", "/bin/server");
+        let of = |stack: &[Place]| named(stack).and_then(|place| place.function.clone());
+        let inner = || place(None, libc);
+        let lock = || place(Some("pthread_mutex_lock"), libc);
+        let stack = [
+            inner(),
+            inner(),
+            lock(),
+            place(Some("insert"), own),
+            inner(),
+        ];
+        assert_eq!(of(&stack).as_deref(), Some("insert"));
+        let heap = [
+            place(Some("__lll_lock_wait_private"), libc),
+            inner(),
+            place(Some("malloc"), libc),
+        ];
+        assert_eq!(of(&heap).as_deref(), Some("malloc"));
+        // Of a program without symbols there is the address.
+        let stripped = [inner(), lock(), place(None, own), inner()];
+        assert_eq!(named(&stripped).unwrap().module.as_deref(), Some(own));
+        assert_eq!(named(&[inner(), inner()]), Some(&inner()));
+        for name in [
+            "__GI___lll_lock_wait",
+            "lll_mutex_lock_optimized",
+            "___pthread_mutex_lock",
+        ] {
+            assert!(Rules::own().is_wrapper(function(name)), "{name}");
         }
     }
 

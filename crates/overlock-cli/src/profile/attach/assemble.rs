@@ -8,7 +8,10 @@ use overlock_profile::{
 };
 use syscalls::Sysno;
 
+use crate::stat::set_module;
+
 use super::kinds::{self, Kind};
+use super::places::place;
 use super::records;
 use super::stacks::Stacks;
 use super::threads::Threads;
@@ -25,6 +28,8 @@ pub struct Assembly<'a> {
     profile: Profile,
     interner: Interner,
     by_key: HashMap<u64, Option<u32>>,
+    /// By the stack, the operation, and whether the word says that there are waiters.
+    by_stack: HashMap<(u32, u32, bool), Option<(Kind, bool)>>,
     locks: HashMap<(u64, &'static str), u32>,
     sums: HashMap<(u32, u32, Option<u32>), usize>,
 }
@@ -51,6 +56,7 @@ impl<'a> Assembly<'a> {
             threads,
             interner: Interner::default(),
             by_key: HashMap::new(),
+            by_stack: HashMap::new(),
             locks: HashMap::new(),
             sums: HashMap::new(),
         }
@@ -62,6 +68,7 @@ impl<'a> Assembly<'a> {
         // By index in the timeline.
         let mut places = HashMap::new();
         let mut behind = Vec::new();
+        let by_address = self.kinds(timeline.waits());
         for at in 0..timeline.waits().len() {
             let wait = timeline.waits()[at];
             let wait_ns = timeline.end(&wait.off) - wait.off.out_ns;
@@ -69,9 +76,16 @@ impl<'a> Assembly<'a> {
                 self.profile.lost.short_waits += 1;
                 continue;
             }
-            let explained = timeline.explain(at, self.owner(&wait));
             let stack = self.stack(wait.key).unwrap_or_else(|| self.no_stack());
-            let lock = self.lock(&wait, stack, both.contains(&wait.address));
+            let known = self.kind(&wait, stack);
+            // Another thread's stack may tell.
+            let known = known.or_else(|| by_address.get(&wait.address).copied());
+            let is_lock = both.contains(&wait.address);
+            let (kind, is_pthreads) = known.unwrap_or((kinds::unknown(is_lock), false));
+            let place = place(&wait, kind, is_pthreads);
+            let owner = place.owner.and_then(|inner| self.threads.with_inner(inner));
+            let explained = timeline.explain(at, owner);
+            let lock = self.lock(place.lock, kind);
             places.insert(at, self.profile.waits.len());
             behind.push(explained.behind);
             self.add(&wait, wait_ns, lock, stack, explained);
@@ -87,7 +101,7 @@ impl<'a> Assembly<'a> {
         self.profile.run.known = Known {
             ran: Confidence::Measured,
             preempted: Confidence::Measured,
-            throttled: Confidence::Unknown,
+            throttled: Confidence::Sampled,
             blocked: Confidence::Measured,
             handover: Confidence::Measured,
             no_cpu: Confidence::Measured,
@@ -121,11 +135,11 @@ impl<'a> Assembly<'a> {
             false => Parts {
                 ran_ns: spent.ran_ns,
                 preempted_ns: spent.preempted_ns,
+                throttled_ns: spent.throttled_ns,
                 blocked: spent.blocked.iter().map(block).collect(),
                 handover_ns: spent.handover_ns,
                 no_cpu_ns: explained.no_cpu_ns,
                 unknown_ns: spent.unknown_ns,
-                ..Parts::default()
             },
         };
         if !is_event {
@@ -177,22 +191,6 @@ impl<'a> Assembly<'a> {
         });
     }
 
-    /// The thread that the memory of a lock of the C library names as its owner.
-    fn owner(&self, wait: &records::Wait) -> Option<u32> {
-        const PI: [u32; 2] = [6, 13];
-        const TID: u32 = 0x3fff_ffff;
-        let word = wait.word(0);
-        let inner = match PI.contains(&(wait.operation & 127)) {
-            true => word & TID,
-            // A mutex: 2 says that there are waiters; the owner is behind the depth.
-            false if word == 2 => wait.word(2),
-            // A mutex that is robust has its owner in the word.
-            false if word & TID != 0 && word & TID == wait.word(2) => word & TID,
-            false => return None,
-        };
-        self.threads.with_inner(inner)
-    }
-
     /// A stack by its key.
     fn stack(&mut self, key: u64) -> Option<u32> {
         if let Some(known) = self.by_key.get(&key) {
@@ -215,22 +213,50 @@ impl<'a> Assembly<'a> {
     fn call(&self, address: u64) -> Vec<Frame> {
         let mut frames = self.stacks.symbols().frames(address).to_vec();
         for frame in &mut frames {
-            frame.module = frame.module.take().map(|path| self.stacks.plain(&path));
+            if let Some(path) = frame
+                .module
+                .as_deref()
+                .and_then(|path| self.stacks.shown(path))
+            {
+                set_module(frame, path.to_owned());
+            }
         }
         frames
     }
 
-    fn lock(&mut self, wait: &records::Wait, stack: u32, is_lock: bool) -> u32 {
-        let frames = self.profile.stacks[stack as usize].0.iter();
-        let functions = frames.map(|&at| self.profile.frames[at as usize].function.as_str());
-        let kind = kinds::kind(functions, wait.operation, wait.word(0));
-        let Kind { name, is_event } = kind.unwrap_or(kinds::unknown(is_lock));
+    /// The kinds of the futexes of which some stack tells it.
+    fn kinds(&mut self, waits: &[records::Wait]) -> HashMap<u64, (Kind, bool)> {
+        let mut kinds = HashMap::new();
+        for wait in waits {
+            if let Some(stack) = self.stack(wait.key)
+                && let Some(kind) = self.kind(wait, stack)
+            {
+                kinds.entry(wait.address).or_insert(kind);
+            }
+        }
+        kinds
+    }
+
+    /// The kind of lock or event, and whether pthread's functions wait for it.
+    fn kind(&mut self, wait: &records::Wait, stack: u32) -> Option<(Kind, bool)> {
+        let profile = &self.profile;
+        let key = (stack, wait.operation, wait.word(0) == 2);
+        *self.by_stack.entry(key).or_insert_with(|| {
+            let frames = profile.stacks[stack as usize].0.iter();
+            let frames = frames.map(|&at| &profile.frames[at as usize]);
+            let named = frames.map(|frame| (frame.function.as_str(), frame.file.as_deref()));
+            kinds::kind(named, wait.operation, wait.word(0))
+        })
+    }
+
+    fn lock(&mut self, address: u64, kind: Kind) -> u32 {
+        let Kind { name, is_event } = kind;
         let locks = &mut self.profile.locks;
-        *self.locks.entry((wait.address, name)).or_insert_with(|| {
+        *self.locks.entry((address, name)).or_insert_with(|| {
             locks.push(Lock {
                 kind: name.to_owned(),
                 is_event,
-                address: wait.address,
+                address,
                 objects: 1,
                 ..Lock::default()
             });

@@ -1,13 +1,15 @@
 //! The programs in the kernel: loading them, and taking what they write.
 
-use std::{fmt, io};
+use std::io::Read;
+use std::{fmt, fs, io};
 
 use aya::maps::{Array, HashMap, MapData, RingBuf};
-use aya::programs::BtfTracePoint;
+use aya::programs::{BtfTracePoint, Iter};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
 use super::records::{Record, WAIT_SIZE};
 use crate::exit::Exit;
+use crate::stat::now_ns;
 
 /// Compiled by `scripts/bpf`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/waits.bpf.o");
@@ -16,6 +18,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/waits.bpf.o");
 pub struct Programs {
     object: Ebpf,
     events: RingBuf<MapData>,
+    began_ns: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -63,9 +66,20 @@ impl Programs {
                 .and_then(|()| program.attach())
                 .map_err(|error| refused(&error))?;
         }
+        let began_ns = now_ns();
+        begin(&mut object, &btf).map_err(|error| refused(&*error))?;
         let events = object.take_map("EVENTS").expect("the object has it");
         let events = RingBuf::try_from(events).expect("as it is declared");
-        Ok(Self { object, events })
+        Ok(Self {
+            object,
+            events,
+            began_ns,
+        })
+    }
+
+    /// The moment from which on they have seen all.
+    pub fn began_ns(&self) -> u64 {
+        self.began_ns
     }
 
     /// Hands over all records that are there.
@@ -102,6 +116,25 @@ impl Programs {
     }
 }
 
+/// Has the kernel note the threads that have no CPU now.
+fn begin(object: &mut Ebpf, btf: &Btf) -> Result<(), Box<dyn std::error::Error>> {
+    let program = object.program_mut("begins").expect("the object has it");
+    let program: &mut Iter = program.try_into()?;
+    program.load("task", btf)?;
+    let link = program.attach()?;
+    let mut threads = program.take_link(link)?.into_file()?;
+    loop {
+        match threads.read(&mut [0; 64]) {
+            // The program writes nothing there.
+            Ok(0) => return Ok(()),
+            // There are very many threads.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 /// The number of the system's error behind another.
 fn cause(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
     let mut next = Some(error);
@@ -116,12 +149,32 @@ fn cause(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
 }
 
 fn refused(error: &(dyn std::error::Error + 'static)) -> Exit {
-    if matches!(cause(error), Some(libc::EPERM | libc::EACCES)) {
-        return Exit::NotExecutable(
-            "`profile PID` looks at the process by BPF: it needs root, or CAP_BPF and CAP_PERFMON"
-                .to_owned(),
-        );
+    let lockdown = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    let is_root = rustix::process::geteuid().is_root();
+    match why(cause(error), is_root, &lockdown) {
+        Some(why) => {
+            Exit::NotExecutable(format!("`profile PID` looks at the process by BPF: {why}"))
+        }
+        None => not_taken(error),
     }
+}
+
+/// Why BPF is refused, if that is no fault of the programs.
+fn why(code: Option<i32>, is_root: bool, lockdown: &str) -> Option<&'static str> {
+    if lockdown.contains("[confidentiality]") {
+        return Some("the kernel's lockdown forbids that, even to root");
+    }
+    // Filters of system calls refuse by any of these.
+    let is_refused = matches!(code, Some(libc::EPERM | libc::EACCES | libc::ENOSYS));
+    is_refused.then_some(match is_root {
+        false => "it needs root, or CAP_BPF and CAP_PERFMON",
+        true => {
+            "CAP_BPF, CAP_PERFMON or the call bpf are withheld from root here, as in containers"
+        }
+    })
+}
+
+fn not_taken(error: &(dyn std::error::Error + 'static)) -> Exit {
     let mut why = error.to_string();
     let mut next = error.source();
     while let Some(error) = next {
@@ -133,4 +186,21 @@ fn refused(error: &(dyn std::error::Error + 'static)) -> Exit {
     Exit::Failed(format!(
         "the kernel does not take the BPF programs, for which it has to be Linux 5.15 or later: {why}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_is_missing() {
+        let open = "[none] integrity confidentiality\n";
+        let says = |code, is_root, lockdown| why(Some(code), is_root, lockdown).unwrap_or_default();
+        assert!(says(libc::EPERM, false, open).contains("needs root, or CAP_BPF"));
+        assert!(says(libc::EPERM, true, open).contains("containers"));
+        assert!(says(libc::ENOSYS, true, "").contains("the call bpf"));
+        let locked = "none integrity [confidentiality]\n";
+        assert!(says(libc::EINVAL, true, locked).contains("lockdown"));
+        assert_eq!(why(Some(libc::EINVAL), true, open), None);
+    }
 }

@@ -32,7 +32,7 @@ pub const fn unknown(is_lock: bool) -> Kind {
 
 /// Parts of functions' names, in the order in which they count: of a stack the innermost function
 /// decides that has one of them.
-const RULES: [(&str, Kind); 34] = [
+const RULES: [(&str, Kind); 35] = [
     ("pthread_mutex_cond_lock", lock("mutex")),
     ("pthread_mutex_", lock("mutex")),
     ("pthread_rwlock_rdlock", lock("read")),
@@ -47,6 +47,8 @@ const RULES: [(&str, Kind); 34] = [
     ("sem_wait", event("sem")),
     ("sem_timedwait", event("sem")),
     ("sem_clockwait", event("sem")),
+    // The C library's own, as the heap's.
+    ("lll_lock_wait_private", lock("futex")),
     // Rust's library.
     ("mutex::futex::Mutex::lock_contended", lock("mutex")),
     ("rwlock::futex::RwLock::read_contended", lock("read")),
@@ -74,6 +76,23 @@ const RULES: [(&str, Kind); 34] = [
     ("std::atomic", event("futex")),
 ];
 
+/// Parts of the paths of our own locks' sources: the functions have common names, and are inlined.
+const FILES: [(&str, Kind); 13] = [
+    ("overlock-core/src/sleep/overlock", lock("mutex")),
+    ("overlock-core/src/sleep/rt_mutex", lock("mutex")),
+    ("overlock-core/src/sleep/ww_mutex", lock("mutex")),
+    ("overlock-core/src/sleep/condvar", event("cond")),
+    ("overlock-core/src/sleep/semaphore", event("sem")),
+    ("overlock-core/src/sleep/barrier", event("barrier")),
+    ("overlock-core/src/sleep/once", lock("futex")),
+    ("overlock-core/src/rw", lock("write")),
+    ("overlock-preload/src/mutex", lock("mutex")),
+    ("overlock-preload/src/rwlock", lock("write")),
+    ("overlock-preload/src/cond.rs", event("cond")),
+    ("overlock-preload/src/sem", event("sem")),
+    ("overlock-preload/src/barrier.rs", event("barrier")),
+];
+
 /// Functions that make a lock of a condition or a semaphore.
 const LOCKS: [&str; 6] = [
     "ObjectMonitor::enter",
@@ -88,26 +107,45 @@ const LOCKS: [&str; 6] = [
 const PLAIN_WAIT: u32 = 0;
 const COMMAND: u32 = 127;
 
-/// The kind that the innermost of these functions waits for that is known. `word` is the futex's
-/// value.
+/// A function and its source.
+pub type Named<'a> = (&'a str, Option<&'a str>);
+
+/// The kind that the innermost of these functions waits for that is known, and whether that is one
+/// of pthread's. `word` is the futex's value.
 pub fn kind<'a>(
-    functions: impl Iterator<Item = &'a str> + Clone,
+    functions: impl Iterator<Item = Named<'a>> + Clone,
     operation: u32,
     word: u32,
-) -> Option<Kind> {
-    let rule = |function: &str| RULES.iter().find(|(part, _)| function.contains(part));
-    let (_, kind) = functions.clone().find_map(rule)?;
+) -> Option<(Kind, bool)> {
+    let (kind, is_pthreads) = functions.clone().find_map(rule)?;
     // Its mutex, with waiters, as the C library's function takes it at its end.
     if kind.name == "cond" && operation & COMMAND == PLAIN_WAIT && word == 2 {
-        return Some(lock("mutex"));
+        return Some((lock("mutex"), is_pthreads));
     }
     let mut functions = functions;
-    let is_lock = functions.any(|function| LOCKS.iter().any(|part| function.ends_with(part)));
-    Some(match kind.name {
+    let is_lock = functions.any(|(name, _)| LOCKS.iter().any(|part| name.ends_with(part)));
+    let kind = match kind.name {
         "cond" if is_lock => lock("cond as lock"),
         "sem" if is_lock => lock("sem as lock"),
-        _ => *kind,
-    })
+        _ => kind,
+    };
+    Some((kind, is_pthreads))
+}
+
+fn rule((function, file): Named<'_>) -> Option<(Kind, bool)> {
+    let ours = file.and_then(|file| FILES.iter().find(|(part, _)| file.contains(part)));
+    if let Some((_, kind)) = ours {
+        let is_read = ["read", "rdlock", "shared"]
+            .iter()
+            .any(|part| function.contains(part));
+        let kind = match kind.name {
+            "write" if is_read => lock("read"),
+            _ => *kind,
+        };
+        return Some((kind, false));
+    }
+    let found = RULES.iter().find(|(part, _)| function.contains(part));
+    found.map(|(part, kind)| (*kind, part.starts_with("pthread_")))
 }
 
 #[cfg(test)]
@@ -115,7 +153,8 @@ mod tests {
     use super::*;
 
     fn of(functions: &[&str], operation: u32, word: u32) -> Option<&'static str> {
-        kind(functions.iter().copied(), operation, word).map(|kind| kind.name)
+        let functions = functions.iter().map(|&name| (name, None));
+        kind(functions, operation, word).map(|(kind, _)| kind.name)
     }
 
     #[test]
@@ -137,5 +176,28 @@ mod tests {
         let python = ["sem_clockwait", "PyThread_acquire_lock_timed"];
         assert_eq!(of(&python, 9 | private | 256, 0), Some("sem as lock"));
         assert_eq!(of(&["syscall", "f"], private, 2), None);
+    }
+    #[test]
+    fn our_own_locks_are_known_by_their_sources() {
+        let at = |function, file| kind([(function, Some(file))].into_iter(), 0, 1);
+        let is =
+            |found: Option<(Kind, bool)>| found.map(|(kind, is)| (kind.name, kind.is_event, is));
+        let mutex = at(
+            "lock_slow<Linux>",
+            "/src/crates/overlock-core/src/sleep/overlock.rs",
+        );
+        assert_eq!(is(mutex), Some(("mutex", false, false)));
+        let read = at(
+            "rdlock_slowly",
+            "crates/overlock-preload/src/rwlock/functions.rs",
+        );
+        assert_eq!(is(read), Some(("read", false, false)));
+        let wait = at(
+            "wait",
+            "/src/crates/overlock-core/src/sleep/condvar/wait.rs",
+        );
+        assert_eq!(is(wait), Some(("cond", true, false)));
+        let pthreads = at("___pthread_mutex_lock", "nptl/pthread_mutex_lock.c");
+        assert_eq!(is(pthreads), Some(("mutex", false, true)));
     }
 }

@@ -39,9 +39,23 @@ pub struct Wait {
 }
 
 pub const WORDS: usize = 12;
-const WORDS_BEFORE: usize = 4;
+pub const WORDS_BEFORE: usize = 4;
 
 impl Wait {
+    /// Whether it began before the look.
+    pub fn is_from_before(&self) -> bool {
+        self.key == u64::from(self.off.tid) << 32 | 1
+    }
+
+    /// The registers of one from before, which stand in place of the words: the instruction, the
+    /// stack, the frame and the return address.
+    pub fn registers(&self) -> [u64; 4] {
+        [0, 2, 4, 6].map(|at| {
+            let [first, second] = [self.words[at], self.words[at + 1]].map(u32::to_ne_bytes);
+            u64::from_ne_bytes([first, second].concat().try_into().expect("eight bytes"))
+        })
+    }
+
     /// The word at a distance from the futex.
     pub fn word(&self, distance: isize) -> u32 {
         let at = WORDS_BEFORE.checked_add_signed(distance);

@@ -1,8 +1,9 @@
 //! Stacks that were copied, and the calls in them.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -19,13 +20,20 @@ use crate::stat::{Module, Symbols};
 /// The calls of a stack that are kept.
 const DEPTH: usize = 64;
 
+/// Looks at the mappings take one part in so many of the time.
+const SHARE: u32 = 20;
+
 /// A process's stacks.
 pub struct Stacks {
     pid: u32,
     /// The directory of the process's files, as this process sees it.
     root: PathBuf,
     mapped: HashMap<Range<u64>, PathBuf>,
+    /// Files that stay open, and their paths as the process sees them, by those that are read.
+    opened: HashMap<String, (File, String)>,
     looked: Instant,
+    /// The time until the next look, at least.
+    pause: Duration,
     unwinder: UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     known: HashMap<u64, Vec<u64>>,
@@ -45,7 +53,9 @@ impl Stacks {
             pid,
             root,
             mapped: HashMap::new(),
+            opened: HashMap::new(),
             looked: Instant::now(),
+            pause: Duration::ZERO,
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
             known: HashMap::new(),
@@ -60,14 +70,15 @@ impl Stacks {
 
     /// Reads the mappings that are new.
     fn look(&mut self) {
-        self.looked = Instant::now();
+        let began = Instant::now();
         // A process that has ended has none.
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
         for (range, offset, path) in maps.lines().filter_map(code) {
             if self.mapped.get(&range).is_some_and(|known| known == path) {
                 continue;
             }
-            let file = self.root.join(path.strip_prefix("/").unwrap_or(path));
+            self.forget(&range);
+            let file = self.file(&range, path);
             if let Some(module) = module(&range, offset, &file) {
                 self.unwinder.add_module(module);
             }
@@ -79,6 +90,40 @@ impl Stacks {
             });
             self.mapped.insert(range, path.to_owned());
         }
+        self.looked = Instant::now();
+        self.pause = SHARE * (self.looked - began);
+    }
+
+    /// Forgets the rules of code whose place other code has now, as after `execve`. Its names stay.
+    fn forget(&mut self, range: &Range<u64>) {
+        let is_there = |old: &Range<u64>| old.start < range.end && range.start < old.end;
+        let gone = self.mapped.extract_if(|old, _| is_there(old));
+        for (old, _) in gone {
+            self.unwinder.remove_module(old.start);
+        }
+    }
+
+    /// The path by which a mapped file is read. One that only the process has, since it was deleted
+    /// or is in another namespace, stays open: it is read once more when the look has ended.
+    fn file(&mut self, range: &Range<u64>, path: &Path) -> PathBuf {
+        let shown = path.to_string_lossy();
+        let place = match shown.strip_suffix(" (deleted)") {
+            Some(_) => PathBuf::from(format!(
+                "/proc/{}/map_files/{:x}-{:x}",
+                self.pid, range.start, range.end
+            )),
+            None if self.root == Path::new("/") => return path.to_owned(),
+            None => self.root.join(path.strip_prefix("/").unwrap_or(path)),
+        };
+        // Other files than plain ones may never answer.
+        let is_file = fs::metadata(&place).is_ok_and(|found| found.is_file());
+        let Some(file) = is_file.then(|| File::open(&place).ok()).flatten() else {
+            return path.to_owned();
+        };
+        let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let shown = shown.trim_end_matches(" (deleted)").to_owned();
+        self.opened.insert(opened.clone(), (file, shown));
+        PathBuf::from(opened)
     }
 
     /// Finds the calls of a stack.
@@ -86,11 +131,13 @@ impl Stacks {
         if self.known.contains_key(&stack.key) {
             return;
         }
-        let known = |ip| self.mapped.keys().any(|range| range.contains(&ip));
-        if !known(stack.ip) && self.looked.elapsed() > Duration::from_secs(1) {
+        let mut calls = self.unwind(stack);
+        // The last call may be in code that has been mapped since.
+        let is_known = |ip: &u64| self.mapped.keys().any(|range| range.contains(ip));
+        if !calls.last().is_some_and(is_known) && self.looked.elapsed() > self.pause {
             self.look();
+            calls = self.unwind(stack);
         }
-        let calls = self.unwind(stack);
         self.known.insert(stack.key, calls);
     }
 
@@ -126,18 +173,23 @@ impl Stacks {
         self.known.get(&key).map(Vec::as_slice)
     }
 
+    /// Whether the process has the drop-in.
+    pub fn is_ours(&self) -> bool {
+        let mut paths = self.mapped.values();
+        paths.any(|path| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with("liboverlock_preload")
+        })
+    }
+
     /// The names of the process's code and variables.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
     }
 
-    /// A path as the process sees it.
-    pub fn plain(&self, path: &str) -> String {
-        let root = self.root.to_string_lossy();
-        match path.strip_prefix(&*root) {
-            Some(rest) => format!("/{}", rest.trim_start_matches('/')),
-            None => path.to_owned(),
-        }
+    /// The path of a file as the process sees it, where it was read elsewhere.
+    pub fn shown(&self, path: &str) -> Option<&str> {
+        self.opened.get(path).map(|(_, shown)| shown.as_str())
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::super::collect::Throttled;
 use super::records::{Leave, Off, Wait};
 
 /// A holder's time, by its causes.
@@ -13,6 +14,8 @@ use super::records::{Leave, Off, Wait};
 pub struct Spent {
     pub ran_ns: u64,
     pub preempted_ns: u64,
+    /// The same while the quota was used up.
+    pub throttled_ns: u64,
     pub blocked: Vec<(By, u64)>,
     pub handover_ns: u64,
     pub unknown_ns: u64,
@@ -32,6 +35,7 @@ impl Spent {
     fn add(&mut self, other: &Self) {
         self.ran_ns += other.ran_ns;
         self.preempted_ns += other.preempted_ns;
+        self.throttled_ns += other.throttled_ns;
         self.handover_ns += other.handover_ns;
         self.unknown_ns += other.unknown_ns;
         for &(by, ns) in &other.blocked {
@@ -82,6 +86,7 @@ pub struct Timeline {
     threads: HashMap<u32, Offs>,
     waits: Vec<Wait>,
     releases: HashMap<u64, Vec<Release>>,
+    throttled: Throttled,
     until_ns: u64,
 }
 
@@ -117,8 +122,14 @@ impl Timeline {
             threads,
             waits,
             releases,
+            throttled: Throttled::default(),
             until_ns,
         }
+    }
+
+    /// With the times in which a quota was used up.
+    pub fn throttled(self, throttled: Throttled) -> Self {
+        Self { throttled, ..self }
     }
 
     /// All waits, in the order of their beginnings.
@@ -205,7 +216,7 @@ impl Timeline {
             match (off.leave, futex) {
                 // It did not have it yet.
                 (_, Some(futex)) if futex == address => spent.handover_ns += end - out,
-                (Leave::Preempted, _) => spent.preempted_ns += end - out,
+                (Leave::Preempted, _) => self.wants_cpu(&mut spent, out, end),
                 (leave, futex) => {
                     let by = match (leave, futex) {
                         (Leave::Stopped, _) => By::Stopped,
@@ -213,12 +224,19 @@ impl Timeline {
                         _ => By::Syscall(off.syscall),
                     };
                     spent.block(by, woken - out);
-                    spent.preempted_ns += end - woken;
+                    self.wants_cpu(&mut spent, woken, end);
                 }
             }
         }
         spent.ran_ns = rest;
         spent
+    }
+
+    /// Adds a time in which a holder could run and had no CPU.
+    fn wants_cpu(&self, spent: &mut Spent, from: u64, until: u64) {
+        let throttled = self.throttled.within(from, until);
+        spent.throttled_ns += throttled;
+        spent.preempted_ns += until - from - throttled;
     }
 
     fn overlapping<'a>(
@@ -278,11 +296,16 @@ mod tests {
             off(2, [40, 0, 47], Leave::Preempted, -1),
             off(2, [50, 58, 58], Leave::Stopped, -1),
         ];
-        let mut timeline = Timeline::new(&[1, 2], offs, vec![wait(1, LOCK, [0, 60, 63], 2)], 100);
+        let mut throttled = Throttled::default();
+        throttled.add(0, 7);
+        throttled.add(33, 43);
+        let waits = vec![wait(1, LOCK, [0, 60, 63], 2)];
+        let mut timeline = Timeline::new(&[1, 2], offs, waits, 100).throttled(throttled);
         let explained = timeline.explain(0, None);
         let spent = Spent {
             ran_ns: 10 + 5 + 3 + 2,
-            preempted_ns: 5 + 7,
+            preempted_ns: 3 + 4,
+            throttled_ns: 2 + 3,
             blocked: vec![(By::Syscall(1), 20), (By::Stopped, 8)],
             ..Spent::default()
         };
