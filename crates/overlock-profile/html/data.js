@@ -8,39 +8,7 @@ const state = {
   selected: -1,
 };
 
-const CAUSES = [
-  {
-    key: "ran",
-    name: "holder ran",
-    advice: "The section does much, or is entered often: shorten it, or split the lock.",
-  },
-  {
-    key: "preempted",
-    name: "holder had no CPU",
-    advice: "More threads want to run than there are CPUs: use fewer, or keep the section short.",
-  },
-  {
-    key: "throttled",
-    name: "holder was throttled",
-    advice: "The quota stops the holder while others wait: raise it, or use fewer threads.",
-  },
-  {
-    key: "blocked",
-    name: "holder was blocked",
-    advice: "The section sleeps, does I/O or waits for another lock: do that outside of it.",
-  },
-  {
-    key: "handover",
-    name: "handover",
-    advice: "Sleeping waiters take long to come back: many short sections, better done in batches.",
-  },
-  {
-    key: "no-cpu",
-    name: "waiter had no CPU",
-    advice: "The waiter was woken and not run: the CPUs are busy with other threads.",
-  },
-  { key: "unknown", name: "unknown", advice: "The time's cause was not seen." },
-];
+const CAUSES = profile.causes;
 const BLOCKED = 3;
 const UNKNOWN = "(holder unknown)";
 

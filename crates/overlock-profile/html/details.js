@@ -91,7 +91,7 @@ function selectLock(row) {
       `${time(row.ns)} in ${count(row.waits)} waits, ${count(row.gaveUp)} of which gave up. Address ${lock.address}, ${count(lock.objects)} ${lock.objects === 1 ? "object" : "objects"}.`,
     ),
     causeList(row.parts, row.blocked, row.ns),
-    element("p", {}, whyOf(row)),
+    element("p", {}, lock.advice),
     stackList("Most waited here", pairs[0].stack),
     stackList("While it was held here", pairs[0].holder_stack),
     ...(lock.init === null ? [] : [stackList("Initialised", lock.init)]),

@@ -1,14 +1,5 @@
 // The page as a whole: what is selected, switches, search and keys.
 
-/** The largest cause that is known, with what to do about it. */
-function whyOf(row) {
-  const known = row.parts.slice(0, -1);
-  const cause = mainCause(known);
-  if (!known[cause]) return CAUSES[CAUSES.length - 1].advice;
-  const { name, advice } = CAUSES[cause];
-  return `${percent(known[cause], row.ns)} of that: ${name}. ${advice}`;
-}
-
 function drawFacts() {
   const { run, lost } = profile;
   const rows = locks();
@@ -21,7 +12,7 @@ function drawFacts() {
   if (rows.length) {
     const [top] = rows;
     facts.push(
-      `Look at ${lockName(top.lock)} first: ${percent(top.ns, total)} of the time. Most waited in ${top.waiter}, while ${top.holder} held it. ${whyOf(top)}`,
+      `Look at ${lockName(top.lock)} first: ${percent(top.ns, total)} of the time. Most waited in ${top.waiter}, while ${top.holder} held it. ${top.lock.advice}`,
     );
   }
   const missing = [

@@ -23,7 +23,7 @@ function drawCauses() {
     const box = element("i", { class: sure, style: `background-color: var(--${cause.key})` });
     return element(
       "span",
-      { title: cause.advice },
+      { title: cause.meaning },
       box,
       at === CAUSES.length - 1
         ? cause.name

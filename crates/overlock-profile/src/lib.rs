@@ -13,8 +13,9 @@
 //! | [`firefox`] | for the Firefox Profiler |
 //! | [`perfetto`] | for Perfetto |
 //!
-//! [`diff`] compares profiles, and [`Merger`] makes one of several.
+//! [`diff`] compares profiles, [`Merger`] makes one of several, and [`advice`] says what to do.
 
+pub mod advice;
 pub mod diff;
 mod distribution;
 mod document;

@@ -3,17 +3,14 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use overlock_profile::{Lock, Parts, Profile, Shown, Sum, Wait, name_or_address};
-use overlock_report::numbers::{count, time};
+use overlock_profile::{Parts, Profile, Shown, Sum, Wait, name_or_address};
+use overlock_report::numbers::time;
 
 /// How many of the longest waits are told.
 const MOST: usize = 3;
 
 /// The links of a chain, at most.
 const MOST_LINKS: usize = 8;
-
-/// Below this a hold is short.
-const SHORT_NS: f64 = 5_000.0;
 
 /// The longest waits, each with those that it was behind; the threads that have the locks for
 /// longer than the CPUs; and what to look at.
@@ -183,74 +180,15 @@ fn advice(profile: &Profile, shown: Shown) -> Option<String> {
         .filter(is_wait)
         .max_by_key(|sum| sum.wait_ns)?;
     let of_lock = profile.sums.iter().filter(|sum| sum.lock == top.lock);
-    let mut parts = Parts::default();
-    let mut wait_ns = 0;
-    for sum in of_lock {
-        parts.add(&sum.parts);
-        wait_ns += sum.wait_ns;
-    }
-    if wait_ns == 0 {
-        return None;
-    }
-    let percent = |part: u64, of: u64| format!("{:.0} %", part as f64 / of as f64 * 100.0);
-    let (main, ns) = main(&parts);
+    let wait_ns: u64 = of_lock.map(|sum| sum.wait_ns).sum();
+    let advice = overlock_profile::advice::of_lock(profile, top.lock)?;
     Some(format!(
-        "Look at {}, acquired in {}: {} of all waits. {}: {}",
+        "Look at {}, acquired in {}: {:.0} % of all waits. {}",
         lock(profile, top.lock),
         shown.function(profile, Some(top.stack)),
-        percent(wait_ns, all),
-        percent(ns, wait_ns),
-        sentence(&main, &locks[top.lock as usize], profile)
+        wait_ns as f64 / all as f64 * 100.0,
+        advice.text()
     ))
-}
-
-fn sentence(main: &Main, lock: &Lock, profile: &Profile) -> String {
-    let text = match main {
-        Main::Ran if lock.hold_avg_ns.is_some_and(|ns| ns < SHORT_NS) => {
-            let times = lock.acquisitions.unwrap_or_default();
-            return format!(
-                "the holder ran; sections are short, but there are {} of them: lock less often, \
-                 or split the lock.",
-                count(times as f64)
-            );
-        }
-        Main::Ran if lock.kind == "read" => {
-            "a writer ran and kept the readers out: write less often, or prepare outside of the lock."
-        }
-        Main::Ran if lock.kind == "write" => {
-            "readers or another writer ran: a writer starves where readers follow each other closely."
-        }
-        Main::Ran => "the holder ran: do less while the lock is held.",
-        Main::Preempted => {
-            "the holder could run and had no CPU: fewer threads would wait for less time."
-        }
-        Main::Throttled => {
-            let cpus = profile.run.quota.unwrap_or_default();
-            return format!(
-                "the quota of {cpus} CPUs throttles the holder: raise it, or use fewer threads."
-            );
-        }
-        Main::Blocked(by) if by == "page fault" => {
-            "the holder waited for pages of memory: touch them before the section."
-        }
-        Main::Blocked(by) if by == "stopped" => {
-            "the holder was stopped, by a debugger or a signal."
-        }
-        Main::Blocked(by) => match by.strip_prefix("lock ") {
-            Some(other) => {
-                return format!("the holder waited for {other} itself: look at that first.");
-            }
-            None => {
-                return format!(
-                    "the holder was in the system call {by}: move it out of the section."
-                );
-            }
-        },
-        Main::Handover => "it was free, and no waiter had it yet: wake-ups are slow here.",
-        Main::NoCpu => "the waiter was woken and had no CPU: there are more threads than CPUs.",
-        Main::Unknown => "the waits were too short, or too few, to say why.",
-    };
-    text.to_owned()
 }
 
 /// The text in lines of this width at most, where its words allow that.
@@ -273,7 +211,7 @@ fn wrapped(text: &str, width: usize, indent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use overlock_profile::{Blocked, Stack, Thread};
+    use overlock_profile::{Lock, Stack, Thread};
 
     use super::*;
 
@@ -340,72 +278,15 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_has_its_advice() {
-        let mut profile = profile();
-        let mut of = |parts: Parts, says: &str| {
-            profile.sums[0].parts = parts;
-            let text = describe(&profile, Shown::default(), 80);
-            assert!(
-                text.lines().all(|line| line.chars().count() <= 80),
-                "{text}"
-            );
-            let text = text.replace("\n ", "");
-            assert!(text.contains("Look at pool"), "{text}");
-            assert!(text.contains(says), "{text}");
-        };
-        let blocked = |by: &str| Parts {
-            blocked: vec![Blocked {
-                by: by.to_owned(),
-                ns: 9,
-            }],
-            ..Parts::default()
-        };
-        of(blocked("write"), "system call write");
-        of(blocked("page fault"), "pages of memory");
-        of(blocked("stopped"), "was stopped");
-        of(blocked("lock log"), "waited for log itself");
-        let parts = Parts::default;
-        of(
-            Parts {
-                ran_ns: 9,
-                ..parts()
-            },
-            "do less while",
-        );
-        of(
-            Parts {
-                throttled_ns: 9,
-                ..parts()
-            },
-            "throttles",
-        );
-        of(
-            Parts {
-                preempted_ns: 9,
-                ..parts()
-            },
-            "fewer threads",
-        );
-        of(
-            Parts {
-                handover_ns: 9,
-                ..parts()
-            },
-            "wake-ups are slow",
-        );
-        of(
-            Parts {
-                no_cpu_ns: 9,
-                ..parts()
-            },
-            "more threads than CPUs",
-        );
-        of(
-            Parts {
-                unknown_ns: 9,
-                ..parts()
-            },
-            "to say why",
+    fn the_lock_to_look_at_is_told_with_the_advice() {
+        let text = describe(&profile(), Shown::default(), 80);
+        let is_narrow = |line: &str| line.chars().count() <= 80;
+        assert!(text.lines().all(is_narrow), "{text}");
+        let text = text.replace('\n', "");
+        assert!(text.contains("Look at pool"), "{text}");
+        assert!(
+            text.contains("100 % of that: the holder could run"),
+            "{text}"
         );
     }
 

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use crate::advice::{self, Advice, Cause};
 use crate::view::{frame_name, name_or_address, plain};
 use crate::{
     By, Frame, FrameKind, Lock, Lost, Process, Profile, Run, Shown, Stack, Sum, Thread, Wait,
@@ -11,9 +12,13 @@ use crate::{
 /// More waits make a page slow to open; the longest are in it.
 const MOST_WAITS: usize = 50_000;
 
+/// So many locks have advice: those with the longest waits.
+const MOST_ADVISED: usize = 1000;
+
 #[derive(Serialize)]
 pub struct Page<'a> {
     run: &'a Run,
+    causes: &'a [Cause],
     processes: &'a [Process],
     threads: &'a [Thread],
     frames: Vec<Name>,
@@ -58,6 +63,8 @@ struct Row<'a> {
     lengths: Vec<(u64, u64)>,
     hold_avg_ns: Option<f64>,
     hold_max_ns: Option<u64>,
+    /// Empty where nothing is to be said.
+    advice: String,
 }
 
 #[derive(Serialize)]
@@ -93,6 +100,7 @@ struct Single {
 impl<'a> Page<'a> {
     pub fn of(profile: &'a Profile, shown: Shown) -> Self {
         let kept = longest(&profile.waits);
+        let advised = advice::of_locks(profile, MOST_ADVISED);
         let mut places = vec![None; profile.waits.len()];
         for (place, &wait) in kept.iter().enumerate() {
             places[wait] = Some(place as u32);
@@ -104,11 +112,12 @@ impl<'a> Page<'a> {
         });
         Self {
             run: &profile.run,
+            causes: &advice::CAUSES,
             processes: &profile.processes,
             threads: &profile.threads,
             frames: profile.frames.iter().map(name).collect(),
             stacks: &profile.stacks,
-            locks: profile.locks.iter().map(row).collect(),
+            locks: profile.locks.iter().zip(advised).map(row).collect(),
             sums: profile.sums.iter().map(total).collect(),
             waits: waits.collect(),
             lost: &profile.lost,
@@ -151,7 +160,7 @@ fn name(frame: &Frame) -> Name {
     }
 }
 
-fn row(lock: &Lock) -> Row<'_> {
+fn row((lock, advice): (&Lock, Option<Advice>)) -> Row<'_> {
     Row {
         process: lock.process,
         name: name_or_address(lock),
@@ -165,6 +174,7 @@ fn row(lock: &Lock) -> Row<'_> {
         lengths: lock.distribution.buckets().collect(),
         hold_avg_ns: lock.hold_avg_ns,
         hold_max_ns: lock.hold_max_ns,
+        advice: advice.map_or_else(String::new, |advice| plain(&advice.text())),
     }
 }
 
