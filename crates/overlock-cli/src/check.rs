@@ -90,10 +90,13 @@ pub struct Spot {
     pub line: Option<u32>,
     /// The program or library.
     pub module: Option<String>,
+    /// Whether a rule says that the function only passes calls on to a lock.
+    #[serde(skip)]
+    pub is_wrapper: bool,
 }
 
 /// A report of the validator.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Report {
     /// `order`, `recursion` and others.
     pub kind: String,
@@ -202,6 +205,7 @@ impl Spot {
             file: place.and_then(|place| place.file.clone()),
             line: place.and_then(|place| place.line),
             module: Some(path.to_owned()),
+            is_wrapper: place.is_some_and(|place| place.is_wrapper),
         }
     }
 }

@@ -31,7 +31,7 @@ pub use rows::{Event, Row, addresses};
 pub use sums::Sum;
 pub use symbols::{Module, Symbols, plain};
 pub use text::{describe, short};
-pub use wrappers::{built_in, extend};
+pub use wrappers::{begins_thread, built_in, extend};
 
 use std::io::{self, Write};
 use std::path::PathBuf;

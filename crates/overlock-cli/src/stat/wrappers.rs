@@ -46,6 +46,11 @@ pub fn named(stack: &[Place]) -> Option<&Place> {
     own.or(Some(first))
 }
 
+/// Whether a thread begins with this function.
+pub fn begins_thread(function: &str) -> bool {
+    rules().ends(function)
+}
+
 /// Whether it is a function of which no more is known than that it is the C library's, or not even
 /// that.
 fn is_unnamed(place: &Place) -> bool {
