@@ -46,8 +46,17 @@ fn counts_into(pid: u32, dir: &Path) -> bool {
     let variable = [b"OVERLOCK_STAT_DIR=", dir.as_os_str().as_bytes()].concat();
     let table = [dir.as_os_str().as_bytes(), b"/", PREFIX.as_bytes()].concat();
     was_started_with(pid, &variable)
-        || fs::read(format!("/proc/{pid}/maps"))
-            .is_ok_and(|bytes| bytes.windows(table.len()).any(|bytes| bytes == table))
+        || fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| writes_to(&maps, &table))
+}
+
+/// Whether one of the mappings is of this table. Readers, as `overlock top`, have it too, but do
+/// not write to it.
+fn writes_to(maps: &[u8], table: &[u8]) -> bool {
+    maps.split(|&byte| byte == b'\n').any(|line| {
+        let mut words = line.split(|&byte| byte == b' ');
+        let access = words.nth(1).unwrap_or_default();
+        access.starts_with(b"rw") && line.windows(table.len()).any(|bytes| bytes == table)
+    })
 }
 
 /// The table of a process, or of the program that it runs, where it is `overlock run`; and whose it
@@ -113,4 +122,21 @@ fn same_file(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(|path| fs::metadata(path).ok());
     one.zip(other)
         .is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails where `overlock top` is taken for a daemon.
+    #[test]
+    fn a_reader_of_a_table_does_not_count() {
+        let table = b"/dev/shm/overlock-run.x/overlock-stat.";
+        let line = |access: &str| {
+            let path = "/dev/shm/overlock-run.x/overlock-stat.7";
+            format!("1000-2000 r-xp 0 08:01 1 /bin/x\n7f00-7f80 {access} 0 00:1a 5    {path}\n")
+        };
+        assert!(writes_to(line("rw-s").as_bytes(), table));
+        assert!(!writes_to(line("r--s").as_bytes(), table));
+    }
 }
