@@ -101,6 +101,24 @@ fn waits_for_the_c_librarys_locks_have_holders_too() {
 }
 
 #[test]
+fn single_waits_for_events_are_there_if_they_are_asked_for() {
+    let (profile, _) = cause(&["--events"], "events", &["sleep"]).unwrap();
+    let is_event = |wait: &&Wait| profile.locks[wait.lock as usize].name == "meet";
+    let events: Vec<&Wait> = profile.waits.iter().filter(is_event).collect();
+    let sums = profile.sums.iter();
+    let sums = sums.filter(|sum| profile.locks[sum.lock as usize].name == "meet");
+    let counted: u64 = sums.map(|sum| sum.waits).sum();
+    assert!(counted > 0);
+    assert_eq!(events.len() as u64, counted);
+    assert!(
+        events
+            .iter()
+            .all(|wait| wait.wait_ns > 0 && wait.holder.is_none())
+    );
+    assert_eq!(waits(&profile).len(), 10);
+}
+
+#[test]
 fn waits_below_the_threshold_are_only_numbered() {
     let (profile, _) = cause(&["--threshold", "10s"], "threshold", &["sleep"]).unwrap();
     assert!(profile.waits.is_empty() && profile.sums.is_empty());
@@ -125,6 +143,15 @@ fn attributed(name: &str, arguments: &[&str], options: &[&str], part: impl Fn(&P
     }
     assert!(text.contains("Look at lock, acquired in waiter"), "{text}");
     assert!(text.contains("The longest waits:"), "{text}");
+    let advice = match arguments[0] {
+        "write" => "the section does I/O, by the system call write",
+        "sleep" => "the section sleeps",
+        "fault" => "pages of memory",
+        "quota" => "throttles the holder",
+        "lock" => "waited for inner itself",
+        _ => "(sampled): ",
+    };
+    assert!(text.replace('\n', "").contains(advice), "{text}");
 }
 
 /// With our locks, and with the C library's.

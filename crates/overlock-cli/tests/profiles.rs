@@ -122,6 +122,17 @@ fn a_change_is_found_and_drawn() {
     command.arg("diff").args([&before; 4]).arg("--after");
     let same = text(command.args([&before; 4]));
     assert!(same.contains("noise") && !same.contains("more"), "{same}");
+    let mut command = overlock();
+    let json = text(command.arg("diff").args([&before, &after]).arg("--json=-"));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let schema = include_str!("../schema/diff.schema.json");
+    jsonschema::validate(&serde_json::from_str(schema).unwrap(), &json).unwrap();
+    assert_eq!([&json["runs_before"], &json["runs_after"]], [1, 1]);
+    let rows = json["locks"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["name"] == "lock_3").unwrap();
+    assert_eq!(row["verdict"], "more");
+    let ns = |side: &str| row[side]["wait_ns"].as_f64().unwrap();
+    assert!((ns("after") / ns("before") - 30.0).abs() < 0.1, "{row}");
     refused(overlock().arg("diff").arg(&before).assert(), &["--after"]);
 }
 

@@ -5,11 +5,14 @@ mod rank;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use crate::key::{Key, of_locks};
 use crate::{Profile, Shown, flame};
 
 /// How sure it is that a lock's waiting time has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Less,
     More,
@@ -18,14 +21,14 @@ pub enum Verdict {
 }
 
 /// The waits of a lock, as means of the runs of a side.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Side {
     pub waits: f64,
     pub wait_ns: f64,
 }
 
 /// A lock of either side.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     pub name: String,
     pub kind: String,

@@ -6,7 +6,9 @@ mod kept;
 mod parts;
 mod quota;
 mod ring;
+mod shown;
 mod tasks;
+mod whole;
 
 pub use build::build;
 pub use collector::Collector;

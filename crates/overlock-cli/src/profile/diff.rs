@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use overlock_profile::diff::{self, ENOUGH, Row, Side, Verdict};
 use overlock_profile::{By, Profile, Shown};
 use overlock_report::numbers::{count, time};
+use serde::Serialize;
 
 use super::files::Who;
 use super::kept;
@@ -22,7 +23,7 @@ use crate::terminal::{print, width};
 /// the lengths of the waits, as if runs did not differ otherwise: so give several.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  overlock diff before.json after.json\n  overlock diff before.json after.json --flame change.svg\n  overlock diff old-*.json --after new-*.json"
+    after_help = "Examples:\n  overlock diff before.json after.json\n  overlock diff before.json after.json --flame change.svg\n  overlock diff old-*.json --after new-*.json --json changes.json"
 )]
 pub struct Args {
     /// The profile before and the one after; or, with --after, all those before
@@ -32,6 +33,10 @@ pub struct Args {
     /// The profiles after
     #[arg(long, num_args = 1.., value_name = "PROFILE")]
     after: Vec<PathBuf>,
+
+    /// Write all rows as JSON; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 
     /// Draw a flame graph of the time after: red where it has grown, blue where it has shrunk
     #[arg(long, value_name = "FILE")]
@@ -60,7 +65,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         }
         sides => sides,
     };
-    let files = Files::open([("--flame", &args.flame)])?;
+    let files = Files::open([("--json", &args.json), ("--flame", &args.flame)])?;
     let read = |paths: &[PathBuf]| -> Result<Vec<Profile>, Exit> {
         paths.iter().map(|path| kept::read(path)).collect()
     };
@@ -73,13 +78,33 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         events: args.events,
         ..Shown::default()
     };
+    let rows = diff::rows(&before, &after, shown);
+    let runs = [before.len(), after.len()];
     if !files.use_stdout() {
-        let rows = diff::rows(&before, &after, shown);
-        let text = describe(&rows, [before.len(), after.len()], width());
+        let text = describe(&rows, runs, width());
         print(io::stdout().lock(), text.as_bytes())?;
     }
     let flame: Content = &|out| diff::flame(out, &before, &after, shown);
-    files.write([flame])
+    let document = Document {
+        overlock: env!("CARGO_PKG_VERSION"),
+        runs_before: runs[0],
+        runs_after: runs[1],
+        locks: &rows,
+    };
+    let json: Content = &|out| overlock_report::json::write(out, &document);
+    files.write([json, flame])
+}
+
+/// All rows, for programs. The schema is `schema/diff.schema.json`.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    /// This program's version.
+    overlock: &'static str,
+    /// How many profiles each side has.
+    runs_before: usize,
+    runs_after: usize,
+    /// The largest difference first.
+    locks: &'a [Row],
 }
 
 fn describe(rows: &[Row], runs: [usize; 2], width: Option<u16>) -> String {

@@ -50,7 +50,8 @@ pub struct Args {
     #[arg(long)]
     pub all_frames: bool,
 
-    /// Show also waits for events, which are no contention
+    /// Show also waits for events, which are no contention; a profile that is made keeps single
+    /// ones
     #[arg(long)]
     pub events: bool,
 }

@@ -45,7 +45,7 @@ pub fn run(plan: &Plan<'_>, path: &Path, mut command: Command) -> Result<ExitSta
     tables.count(&mut command);
     let threshold_ns = plan.options.threshold_ns();
     command.env("OVERLOCK_PROFILE", threshold_ns.to_string());
-    let collector = Collector::start(tables.dir(), tables.taken());
+    let collector = Collector::start(tables.dir(), tables.taken(), files.events);
     let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let words = plan.words.iter();
     let words: Vec<String> = words

@@ -9,8 +9,10 @@ use overlock_profile::{
 };
 use overlock_shared::{ObjectKind, Table};
 
-use super::collector::{Collected, Shown};
+use super::collector::Collected;
 use super::kept::{Kept, Single};
+use super::shown::Shown;
+use super::whole::{link, spread};
 use crate::stat::{self, Symbols};
 
 /// A lock as people know it.
@@ -97,10 +99,7 @@ impl Builder {
             self.add_entry(index, entry as u32, &table, &symbols, kept);
         }
         let of_sums = kept.totals.keys().map(|key| (key.process, key.held_at));
-        let of_singles = kept
-            .singles
-            .iter()
-            .map(|one| (one.process, one.ended.held_at));
+        let of_singles = kept.all().map(|one| (one.process, one.ended.held_at));
         for holder in of_sums
             .chain(of_singles)
             .filter(|&(process, _)| process == index)
@@ -213,7 +212,7 @@ impl Builder {
 
     fn add_threads(&mut self, index: usize, shown: &Shown, kept: &Kept) {
         let waiters = kept.threads.keys().filter(|(process, _)| *process == index);
-        let singles = kept.singles.iter().filter(|one| one.process == index);
+        let singles = kept.all().filter(|one| one.process == index);
         let holders = singles.map(|one| one.ended.holder).filter(|&tid| tid != 0);
         let mut tids: Vec<u32> = waiters.map(|(_, tid)| *tid).chain(holders).collect();
         tids.extend(shown.threads.keys());
@@ -268,15 +267,16 @@ impl Builder {
         sums.iter_mut().for_each(|sum| spread(&mut sum.parts));
         sums.sort_by_key(|sum| (std::cmp::Reverse(sum.wait_ns), sum.lock, sum.stack));
         self.profile.sums = sums;
-        let mut waits = Vec::with_capacity(kept.singles.len());
-        for single in kept.singles {
+        let lists = [kept.singles, kept.events.unwrap_or_default()];
+        self.profile.lost.single_waits += lists.iter().map(|list| list.lost).sum::<u64>();
+        let mut waits = Vec::new();
+        for single in lists.into_iter().flat_map(|list| list.kept) {
             let lock = (single.process, single.ended.object);
             match self.wait(single) {
                 Some(wait) => waits.push((lock, wait)),
                 None => self.profile.lost.single_waits += 1,
             }
         }
-        self.profile.lost.single_waits += kept.lost;
         waits.sort_by_key(|(_, wait)| wait.began_ns);
         link(&mut waits);
         self.profile.waits = waits.into_iter().map(|(_, wait)| wait).collect();
@@ -284,7 +284,7 @@ impl Builder {
 
     /// Names the locks that have no name, by their addresses.
     fn name_locks(&mut self, kept: &Kept) {
-        for single in &kept.singles {
+        for single in kept.all() {
             let (process, object) = (single.process, single.ended.object);
             if let Some(place) = self.places.get(&(process, single.ended.entry)) {
                 self.objects.entry(place.lock).or_default().insert(object);
@@ -349,134 +349,5 @@ impl Builder {
             parts: self.named(process, parts),
             behind: None,
         })
-    }
-}
-
-/// Finds the waits of holders that others waited behind: for other locks, since who waits for the
-/// same one has released it. `waits` are in the order of their beginnings, each with its lock.
-fn link<L: PartialEq>(waits: &mut [(L, Wait)]) {
-    let end = |wait: &Wait| wait.began_ns + wait.wait_ns;
-    let mut threads: HashMap<u32, Vec<u32>> = HashMap::new();
-    for (index, (_, wait)) in (0..).zip(waits.iter()) {
-        threads.entry(wait.thread).or_default().push(index);
-    }
-    for index in 0..waits.len() {
-        let (lock, wait) = &waits[index];
-        let Some(own) = wait.holder.and_then(|holder| threads.get(&holder)) else {
-            continue;
-        };
-        let of = |index: &u32| &waits[*index as usize].1;
-        let overlap = |index: &u32| {
-            let other = of(index);
-            let from = wait.began_ns.max(other.began_ns);
-            end(wait).min(end(other)).saturating_sub(from)
-        };
-        // A thread's waits follow each other.
-        let first = own.partition_point(|index| end(of(index)) <= wait.began_ns);
-        let those = own[first..].iter();
-        let those = those.take_while(|index| of(index).began_ns < end(wait));
-        let others = those.filter(|index| waits[**index as usize].0 != *lock);
-        let longest = others.max_by_key(|index| overlap(index)).copied();
-        waits[index].1.behind = longest;
-    }
-}
-
-/// The least time that was looked at of which the rest is told.
-const LOOKED_AT_NS: u64 = 20_000_000;
-
-/// Gives short waits, at which nobody looked, what the others had: a look meets a wait as often as
-/// that is long.
-fn spread(parts: &mut Parts) {
-    let blocked: u64 = parts.blocked.iter().map(|blocked| blocked.ns).sum();
-    let known = parts.ran_ns + parts.preempted_ns + parts.throttled_ns + blocked;
-    let unknown = parts.unknown_ns;
-    if known < LOOKED_AT_NS {
-        return;
-    }
-    let more = |ns: &mut u64| {
-        let share = u128::from(unknown) * u128::from(*ns) / u128::from(known);
-        *ns += share as u64;
-        share as u64
-    };
-    let mut given = 0;
-    for part in [
-        &mut parts.ran_ns,
-        &mut parts.preempted_ns,
-        &mut parts.throttled_ns,
-    ] {
-        given += more(part);
-    }
-    for blocked in &mut parts.blocked {
-        given += more(&mut blocked.ns);
-    }
-    parts.unknown_ns = unknown - given;
-}
-
-#[cfg(test)]
-mod tests {
-    use overlock_profile::Blocked;
-
-    use super::*;
-
-    #[test]
-    fn a_wait_is_behind_the_longest_of_its_holder_meanwhile() {
-        let wait = |lock, thread, holder, began_ns, wait_ns| {
-            let wait = Wait {
-                thread,
-                holder,
-                began_ns,
-                wait_ns,
-                ..Wait::default()
-            };
-            (lock, wait)
-        };
-        let mut waits = [
-            wait("log", 3, None, 0, 10),
-            wait("pool", 1, Some(2), 10, 90),
-            wait("log", 2, Some(3), 20, 5),
-            wait("log", 2, Some(3), 30, 50),
-            wait("pool", 2, Some(3), 82, 18),
-            wait("log", 2, Some(3), 100, 900),
-        ];
-        link(&mut waits);
-        let behind = |waits: &[(&str, Wait)]| -> Vec<Option<u32>> {
-            waits.iter().map(|(_, wait)| wait.behind).collect()
-        };
-        assert_eq!(behind(&waits), [None, Some(3), None, None, None, None]);
-        // It has released the lock, and waits for it again.
-        let mut waits = [
-            wait("pool", 1, Some(2), 10, 90),
-            wait("pool", 2, Some(1), 20, 80),
-        ];
-        link(&mut waits);
-        assert_eq!(behind(&waits), [None, None]);
-    }
-
-    #[test]
-    fn short_waits_have_what_the_others_had() {
-        const MS: u64 = 1_000_000;
-        let write = |ns| Blocked {
-            by: "write".to_owned(),
-            ns,
-        };
-        let mut parts = Parts {
-            ran_ns: 10 * MS,
-            blocked: vec![write(30 * MS)],
-            unknown_ns: 40 * MS,
-            handover_ns: 5 * MS,
-            ..Parts::default()
-        };
-        spread(&mut parts);
-        assert_eq!((parts.ran_ns, parts.unknown_ns), (20 * MS, 0));
-        assert_eq!(parts.blocked, [write(60 * MS)]);
-        assert_eq!(parts.total_ns(), 85 * MS);
-        let few = Parts {
-            ran_ns: MS,
-            unknown_ns: MS,
-            ..Parts::default()
-        };
-        let mut same = few.clone();
-        spread(&mut same);
-        assert_eq!(same, few);
     }
 }

@@ -4,18 +4,19 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use overlock_shared::{Owned, WAITS_PREFIX};
+use overlock_shared::WAITS_PREFIX;
 
 use super::kept::Kept;
 use super::parts::{Looks, Who, parts};
 use super::quota::Quota;
 use super::ring::{Ended, Ring};
+use super::shown::{Lasting, Shown};
 use super::tasks::{By, Look, State, Tasks, runnable};
 use crate::stat::{self, now_ns};
 
@@ -43,25 +44,6 @@ const MOST_TAKEN: usize = 8;
 /// The time between two looks at the names of threads, and at quotas.
 const SELDOM: Duration = Duration::from_millis(100);
 
-/// A process that shows its waits.
-#[derive(Debug)]
-pub struct Shown {
-    pub ring: Ring,
-    pub pid: u32,
-    /// By their ids.
-    pub threads: HashMap<u32, Seen>,
-    pub quota: Quota,
-    /// When its files were taken in: 0 before.
-    taken_ns: u64,
-}
-
-/// A thread as it was seen.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    pub name: String,
-    pub cpu_ns: Option<u64>,
-}
-
 /// All that was collected.
 #[derive(Debug, Default)]
 pub struct Collected {
@@ -81,11 +63,11 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Begins to look into a directory.
-    pub fn start(dir: &Path, tables: Arc<Mutex<stat::Ended>>) -> Self {
+    /// Begins to look into a directory. `has_events` if single waits for events are kept too.
+    pub fn start(dir: &Path, tables: Arc<Mutex<stat::Ended>>, has_events: bool) -> Self {
         let (end, ends) = channel();
         let dir = dir.to_owned();
-        let thread = thread::spawn(move || Watcher::new(dir, tables).run(&ends));
+        let thread = thread::spawn(move || Watcher::new(dir, tables, has_events).run(&ends));
         Self { end, thread }
     }
 
@@ -129,19 +111,8 @@ struct Watcher {
     collected: Collected,
 }
 
-/// A wait that lasts, as it is shown.
-#[derive(Clone, Copy, Debug)]
-struct Lasting {
-    process: usize,
-    pid: u32,
-    tid: u32,
-    began_ns: u64,
-    object: u64,
-    who: Who,
-}
-
 impl Watcher {
-    fn new(dir: PathBuf, tables: Arc<Mutex<stat::Ended>>) -> Self {
+    fn new(dir: PathBuf, tables: Arc<Mutex<stat::Ended>>, has_events: bool) -> Self {
         Self {
             dir,
             tables,
@@ -151,7 +122,10 @@ impl Watcher {
             looks: HashMap::new(),
             later: VecDeque::new(),
             quota_read_ns: 0,
-            collected: Collected::default(),
+            collected: Collected {
+                kept: Kept::new(has_events),
+                ..Collected::default()
+            },
         }
     }
 
@@ -339,69 +313,6 @@ impl Watcher {
             let looks = self.looks.remove(&key).unwrap_or_default();
             let parts = parts(&ended, &looks, &processes[index].quota.throttled);
             kept.add(index, ended, parts);
-        }
-    }
-}
-
-impl Shown {
-    fn is_there(&self) -> bool {
-        self.taken_ns == 0
-    }
-
-    /// The waits that last, each with the thread that says why.
-    fn lasting(&self, process: usize) -> Vec<Lasting> {
-        let ring = &self.ring;
-        let mut found = Vec::new();
-        for (index, word) in ring.in_use.iter().enumerate() {
-            let mut bits = word.load(Relaxed);
-            while bits != 0 {
-                let place = index * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let live = &ring.live[place];
-                // Acquire: pairs with the store after the wait was written.
-                let tid = live.tid.load(Acquire);
-                let object = live.object.load(Relaxed);
-                let holder = live.holder.load(Relaxed);
-                let began_ns = live.began_ns.load(Relaxed);
-                let owned = Owned::of(ring.owner(object).word.load(Relaxed));
-                let who = match owned.is_of(object) {
-                    true if owned.is_released || owned.tid == tid => Who::Waiter,
-                    true if owned.tid != 0 => Who::Holder(owned.tid),
-                    _ => Who::Holder(holder),
-                };
-                if tid != 0 && who != Who::Holder(0) {
-                    found.push(Lasting {
-                        process,
-                        pid: self.pid,
-                        tid,
-                        began_ns,
-                        object,
-                        who,
-                    });
-                }
-            }
-        }
-        found
-    }
-
-    /// Reads names and CPU times, which are gone when the threads are.
-    fn look_at_threads(&mut self) {
-        let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid)) else {
-            return;
-        };
-        for task in tasks.flatten() {
-            let Some(tid) = task.file_name().to_str().and_then(|tid| tid.parse().ok()) else {
-                continue;
-            };
-            let seen = self.threads.entry(tid).or_default();
-            if let Ok(name) = fs::read_to_string(task.path().join("comm")) {
-                seen.name = name.trim_end().to_owned();
-            }
-            let cpu = fs::read_to_string(task.path().join("schedstat"));
-            let cpu = cpu
-                .ok()
-                .and_then(|text| text.split(' ').next()?.parse().ok());
-            seen.cpu_ns = cpu.or(seen.cpu_ns);
         }
     }
 }

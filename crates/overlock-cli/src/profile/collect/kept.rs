@@ -114,12 +114,35 @@ pub struct Kept {
     pub lengths: HashMap<(usize, u32), Distribution>,
     /// The time in waits for locks by process and thread.
     pub threads: HashMap<(usize, u32), u64>,
-    pub singles: Vec<Single>,
+    pub singles: Singles,
+    /// Waits for events, where they are asked for. They are apart, so that they crowd no others
+    /// out.
+    pub events: Option<Singles>,
+}
+
+/// Single waits, of which there may be too many.
+#[derive(Debug, Default)]
+pub struct Singles {
+    pub kept: Vec<Single>,
     /// Waits that are in the sums alone.
     pub lost: u64,
 }
 
 impl Kept {
+    /// With single waits for events, or without.
+    pub fn new(has_events: bool) -> Self {
+        Self {
+            events: has_events.then(Singles::default),
+            ..Self::default()
+        }
+    }
+
+    /// All single waits.
+    pub fn all(&self) -> impl Iterator<Item = &Single> {
+        let events = self.events.iter().flat_map(|events| &events.kept);
+        self.singles.kept.iter().chain(events)
+    }
+
     /// Adds a wait.
     pub fn add(&mut self, process: usize, ended: Ended, parts: Parts) {
         let key = Key {
@@ -136,18 +159,21 @@ impl Kept {
         total.parts.add(&parts);
         let lengths = self.lengths.entry((process, ended.entry)).or_default();
         lengths.record(ended.ns());
-        // Threads that wait for work would drown the others.
-        if ended.is_event() {
-            return;
-        }
-        *self.threads.entry((process, ended.tid)).or_default() += ended.ns();
-        self.singles.push(Single {
+        let singles = match ended.is_event() {
+            // Threads that wait for work would drown the others.
+            true => self.events.as_mut(),
+            false => {
+                *self.threads.entry((process, ended.tid)).or_default() += ended.ns();
+                Some(&mut self.singles)
+            }
+        };
+        let single = Single {
             process,
             ended,
             parts,
-        });
-        if self.singles.len() >= 2 * MOST {
-            self.thin();
+        };
+        if let Some(singles) = singles {
+            singles.add(single);
         }
     }
 
@@ -171,25 +197,40 @@ impl Kept {
         self.totals = totals.into_iter().collect();
     }
 
-    /// Keeps the longest single waits, and a sample of the others, in the order of their ends.
+    /// The end: not too many single waits.
     pub fn thin(&mut self) {
-        let many = self.singles.len();
+        self.singles.thin();
+        self.events.iter_mut().for_each(Singles::thin);
+    }
+}
+
+impl Singles {
+    fn add(&mut self, single: Single) {
+        self.kept.push(single);
+        if self.kept.len() >= 2 * MOST {
+            self.thin();
+        }
+    }
+
+    /// Keeps the longest single waits, and a sample of the others, in the order of their ends.
+    fn thin(&mut self) {
+        let many = self.kept.len();
         if many <= MOST {
             return;
         }
-        let mut lengths: Vec<u64> = self.singles.iter().map(|one| one.ended.ns()).collect();
+        let mut lengths: Vec<u64> = self.kept.iter().map(|one| one.ended.ns()).collect();
         let (_, &mut least, _) = lengths.select_nth_unstable(many - MOST / 2);
-        let others = self.singles.iter().filter(|one| one.ended.ns() <= least);
+        let others = self.kept.iter().filter(|one| one.ended.ns() <= least);
         let stride = others.count().div_ceil(MOST / 2).max(1);
         let mut number = 0;
-        self.singles.retain(|one| {
+        self.kept.retain(|one| {
             if one.ended.ns() > least {
                 return true;
             }
             number += 1;
             number % stride == 0
         });
-        self.lost += (many - self.singles.len()) as u64;
+        self.lost += (many - self.kept.len()) as u64;
     }
 }
 
@@ -231,14 +272,15 @@ pub mod tests {
             kept.add(0, wait(number, number + ns), Parts::default());
         }
         kept.thin();
-        assert!(kept.singles.len() <= MOST + 1);
+        let singles = &kept.singles;
+        assert!(singles.kept.len() <= MOST + 1);
         let long = |one: &&Single| one.ended.ns() == 1_000_000;
-        assert_eq!(kept.singles.iter().filter(long).count() as u64, all / 1000);
-        assert_eq!(kept.lost + kept.singles.len() as u64, all);
+        assert_eq!(singles.kept.iter().filter(long).count() as u64, all / 1000);
+        assert_eq!(singles.lost + singles.kept.len() as u64, all);
         let total = kept.totals.values().next().unwrap();
         assert_eq!(total.waits, all);
         assert_eq!(kept.lengths[&(0, 3)].count(), all);
-        let ends: Vec<u64> = kept.singles.iter().map(|one| one.ended.began_ns).collect();
+        let ends: Vec<u64> = singles.kept.iter().map(|one| one.ended.began_ns).collect();
         assert!(ends.is_sorted());
     }
 
@@ -281,19 +323,22 @@ pub mod tests {
     }
 
     #[test]
-    fn waits_for_events_are_in_sums_only() {
-        let mut kept = Kept::default();
-        let event = Ended {
-            kind: ObjectKind::Cond,
-            ..wait(0, 10)
-        };
-        let as_lock = Ended {
-            is_lock: true,
-            ..event.clone()
-        };
-        kept.add(0, event, Parts::default());
-        kept.add(0, as_lock, Parts::default());
-        assert_eq!((kept.singles.len(), kept.lost), (1, 0));
-        assert_eq!(kept.threads[&(0, 1)], 10);
+    fn waits_for_events_are_single_only_where_that_is_asked_for() {
+        for has_events in [false, true] {
+            let mut kept = Kept::new(has_events);
+            let event = Ended {
+                kind: ObjectKind::Cond,
+                ..wait(0, 10)
+            };
+            let as_lock = Ended {
+                is_lock: true,
+                ..event.clone()
+            };
+            kept.add(0, event, Parts::default());
+            kept.add(0, as_lock, Parts::default());
+            assert_eq!((kept.singles.kept.len(), kept.singles.lost), (1, 0));
+            assert_eq!(kept.all().count(), 1 + usize::from(has_events));
+            assert_eq!(kept.threads[&(0, 1)], 10);
+        }
     }
 }
