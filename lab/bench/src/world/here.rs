@@ -24,9 +24,9 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
     let last = cpus.last().copied().unwrap_or(first);
     let costs = on(first, alone);
     let transfer = if first == last {
-        60.0
+        USUAL
     } else {
-        ping_pong(first, last)
+        plausible(ping_pong(first, last))
     };
     let machine = Machine {
         name: NAME.into(),
@@ -74,6 +74,16 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
 /// A copy from the last-level cache compared to a line that another core has changed, as on the
 /// machines of the documents.
 const SHARED: f64 = 0.45;
+
+/// Nanoseconds of a transfer where none can be measured.
+const USUAL: f64 = 60.0;
+
+/// A transfer takes no longer: the two threads never ran side by side, on a busy machine.
+const LONGEST: f64 = 2_000.0;
+
+fn plausible(transfer: f64) -> f64 {
+    if transfer <= LONGEST { transfer } else { USUAL }
+}
 
 struct Alone {
     hit: f64,
@@ -141,8 +151,9 @@ const END: u32 = u32::MAX;
 /// The cost of a line's transfer from one CPU to the other: half of a round trip, less the polls.
 /// It is the best of several batches, since whatever disturbs makes it longer.
 fn ping_pong(one: usize, other: usize) -> f64 {
-    const TRIPS: u32 = 5_000;
-    const BATCHES: u32 = 20;
+    // Short, so that some lie within the slices that both have at the same time.
+    const TRIPS: u32 = 1_000;
+    const BATCHES: u32 = 100;
     let word = AtomicU32::new(0);
     let returns = || {
         pin(other);
@@ -291,12 +302,19 @@ mod tests {
         assert!(host.wake_busy > host.kick_nobody);
     }
 
+    /// Fails where a machine of a busy moment cannot be read back.
+    #[test]
+    fn a_slice_is_no_transfer() {
+        assert_eq!(plausible(169e6), USUAL);
+        assert_eq!(plausible(80.5), 80.5);
+    }
+
     /// Fails where each of the trips takes a slice: two threads that spin on one CPU.
     #[test]
     fn a_busy_machine_does_not_prolong_it() {
         let start = Instant::now();
         let transfer = ping_pong(0, 0);
         assert!(transfer.is_finite() && transfer > 0.0);
-        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(start.elapsed() < Duration::from_secs(60));
     }
 }
