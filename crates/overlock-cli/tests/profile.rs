@@ -30,14 +30,28 @@ fn read(json: &Path) -> Profile {
 /// Runs one cause of `causes`. `None` where the machine does not allow it.
 fn cause(options: &[&str], name: &str, arguments: &[&str]) -> Option<(Profile, Output)> {
     let program = compile("causes", &format!("causes-{name}"), &[]);
+    run_cause(options, &program, arguments, HOLDS_MS[0])
+}
+
+/// How long the program's waits take, in one attempt after another. Looks from outside tell their
+/// parts, and are late where the CPUs are busy: there only long waits are seen well.
+const HOLDS_MS: [u64; 4] = [40, 40, 120, 360];
+
+fn run_cause(
+    options: &[&str],
+    program: &Path,
+    arguments: &[&str],
+    hold_ms: u64,
+) -> Option<(Profile, Output)> {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("p.json");
-    let output = profile(options, &program, arguments, &json)
+    let output = profile(options, program, arguments, &json)
+        .env("HOLD_MS", hold_ms.to_string())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(77) {
-        eprintln!("{name}: not possible here");
+        eprintln!("{arguments:?}: not possible here");
         return None;
     }
     assert!(output.status.success(), "{text}");
@@ -126,23 +140,15 @@ fn waits_below_the_threshold_are_only_numbered() {
     assert_eq!(profile.run.threshold_ns, 10_000_000_000);
 }
 
-/// Of the waits for one cause, in how many at least half of the time that was made is in the part.
-fn attributed(name: &str, arguments: &[&str], options: &[&str], part: impl Fn(&Parts) -> u64) {
-    let file = [name, &options.concat()].concat();
-    let Some((profile, output)) = cause(options, &file, arguments) else {
-        return;
-    };
-    let waits = waits(&profile);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(waits.len() >= 10, "{text}");
-    let right = waits.iter().filter(|wait| part(&wait.parts) >= 20_000_000);
-    let right = right.count();
-    assert!(right * 10 >= waits.len() * 9, "{right}: {waits:#?}");
-    for wait in &waits {
-        assert_eq!(wait.parts.total_ns(), wait.wait_ns, "{wait:?}");
-    }
-    assert!(text.contains("Look at lock, acquired in waiter"), "{text}");
-    assert!(text.contains("The longest waits:"), "{text}");
+/// That one of some attempts shows a cause as it should be. Some of it each attempt has to show.
+fn attributed(
+    name: &str,
+    arguments: &[&str],
+    options: &[&str],
+    is_right: impl Fn(&Profile, &str, u64) -> Result<(), String>,
+) {
+    let file = ["causes-", name, &options.concat()].concat();
+    let program = compile("causes", &file, &[]);
     let advice = match arguments[0] {
         "write" => "the section does I/O, by the system call write",
         "sleep" => "the section sleeps",
@@ -151,13 +157,49 @@ fn attributed(name: &str, arguments: &[&str], options: &[&str], part: impl Fn(&P
         "lock" => "waited for inner itself",
         _ => "(sampled): ",
     };
-    assert!(text.replace('\n', "").contains(advice), "{text}");
+    let mut wrong = Vec::new();
+    for hold_ms in HOLDS_MS {
+        let Some((profile, output)) = run_cause(options, &program, arguments, hold_ms) else {
+            return;
+        };
+        let text = String::from_utf8(output.stderr).unwrap();
+        let waits = waits(&profile);
+        assert_eq!(waits.len(), 10, "{text}");
+        for wait in &waits {
+            assert_eq!(wait.parts.total_ns(), wait.wait_ns, "{wait:?}");
+        }
+        assert!(text.contains("Look at lock, acquired in waiter"), "{text}");
+        assert!(text.contains("The longest waits:"), "{text}");
+        match is_right(&profile, &text, hold_ms) {
+            Ok(()) if text.replace('\n', "").contains(advice) => return,
+            Ok(()) => wrong.push(text),
+            Err(why) => wrong.push(why),
+        }
+    }
+    panic!("{options:?}: {wrong:#?}");
+}
+
+/// That of the waits nine in ten have at least half of the time in a part.
+fn nine_in_ten(
+    profile: &Profile,
+    hold_ms: u64,
+    part: impl Fn(&Parts) -> u64,
+) -> Result<(), String> {
+    let waits = waits(profile);
+    let is_right = |wait: &&&Wait| part(&wait.parts) >= hold_ms * 1_000_000 / 2;
+    let right = waits.iter().filter(is_right).count();
+    let is_right = right * 10 >= waits.len() * 9;
+    is_right
+        .then_some(())
+        .ok_or_else(|| format!("{right} of {waits:#?}"))
 }
 
 /// With our locks, and with the C library's.
 fn attributed_with_both(name: &str, part: impl Fn(&Parts) -> u64) {
     for options in [&[][..], &["--locks", "glibc"]] {
-        attributed(name, &[name], options, &part);
+        attributed(name, &[name], options, |profile, _, hold_ms| {
+            nine_in_ten(profile, hold_ms, &part)
+        });
     }
 }
 
@@ -205,19 +247,20 @@ fn a_waiter_that_has_no_cpu_when_it_is_woken_is_told() {
 #[test]
 fn a_holder_that_waits_itself_is_told_with_the_chain() {
     attributed_with_both("lock", |parts| blocked(parts, "lock inner"));
-    let (profile, output) = cause(&[], "chain", &["lock"]).unwrap();
-    let waits = waits(&profile);
-    let behind = waits.iter().filter(|wait| {
-        let behind = wait.behind.map(|behind| &profile.waits[behind as usize]);
-        behind.is_some_and(|behind| profile.locks[behind.lock as usize].name == "inner")
+    attributed("chain", &["lock"], &[], |profile, text, _| {
+        let waits = waits(profile);
+        let behind = waits.iter().filter(|wait| {
+            let behind = wait.behind.map(|behind| &profile.waits[behind as usize]);
+            behind.is_some_and(|behind| profile.locks[behind.lock as usize].name == "inner")
+        });
+        let behind = behind.count();
+        let text = text.replace("\n ", "");
+        let is_told = text.contains(" for lock, held by ")
+            && text.contains(", which waited for inner, held by ");
+        (behind >= 9 && is_told)
+            .then_some(())
+            .ok_or_else(|| format!("{behind}: {waits:#?}\n{text}"))
     });
-    assert!(behind.count() >= 9, "{waits:#?}");
-    let text = String::from_utf8(output.stderr).unwrap().replace("\n ", "");
-    assert!(text.contains(" for lock, held by "), "{text}");
-    assert!(
-        text.contains(", which waited for inner, held by "),
-        "{text}"
-    );
 }
 
 /// A control group with a quota of a twentieth of a CPU, where such a group can be made.
@@ -245,7 +288,9 @@ fn a_holder_that_its_quota_throttles_is_told() {
         return;
     };
     let path = group.to_str().unwrap();
-    attributed("quota", &["quota", path], &[], |parts| parts.throttled_ns);
+    attributed("quota", &["quota", path], &[], |profile, _, hold_ms| {
+        nine_in_ten(profile, hold_ms, |parts| parts.throttled_ns)
+    });
     fs::remove_dir(&group).unwrap();
 }
 
@@ -279,19 +324,13 @@ fn files_of_processes_that_have_ended_take_no_room() {
     assert!(output.status.success(), "{said}");
     let most = String::from_utf8(output.stdout).unwrap();
     let most: u32 = most.trim().parse().unwrap();
-    assert!(most < 2 * 150, "{most} files at one time");
+    assert!(most < 150, "{most} files at one time");
     let profile = read(&json);
     let process = |wait: &&Wait| profile.threads[wait.thread as usize].process;
     let mut waited: Vec<u32> = waits(&profile).iter().map(process).collect();
     waited.sort_unstable();
     waited.dedup();
-    // On a busy machine a thread may still have no CPU when its lock is free.
-    assert!(
-        waited.len() > 250,
-        "{} of {}",
-        waited.len(),
-        profile.processes.len()
-    );
+    assert_eq!(waited.len(), 300, "of {}", profile.processes.len());
     assert!(profile.processes.len() >= 300);
     let named = waits(&profile)
         .into_iter()
@@ -309,13 +348,13 @@ fn a_program_is_ended_after_the_given_seconds() {
     let json = dir.path().join("p.json");
     let began = std::time::Instant::now();
     let options = ["--seconds", "0.3"];
-    let status = profile(&options, Path::new("sleep"), &["60"], &json)
+    let status = profile(&options, Path::new("sleep"), &["600"], &json)
         .status()
         .unwrap();
     use std::os::unix::process::ExitStatusExt;
     assert_eq!(status.signal(), Some(15));
-    assert!(began.elapsed().as_secs() < 30);
-    assert_eq!(read(&json).run.command, ["sleep", "60"]);
+    assert!(began.elapsed().as_secs() < 300);
+    assert_eq!(read(&json).run.command, ["sleep", "600"]);
 }
 
 /// Fails where the short form is another path: the table alone, or a file that nobody named.

@@ -62,7 +62,7 @@ fn a_slow_wake_up_after_a_condition_is_no_contention() {
     // The wake-ups take hundreds of milliseconds in all. The producer may lose its CPU while it
     // holds the mutex, and then it is contention, but hardly in each of some runs.
     let mut texts = String::new();
-    for _ in 0..4 {
+    for _ in 0..10 {
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).arg(overlock.get_program());
         command.args(overlock.get_args()).arg(&program);
@@ -93,9 +93,10 @@ fn callers_of_wrappers_name_rows_and_holders_of_all_kinds() {
         let touch = touch.unwrap_or_else(|| panic!("{lock}: {text}"));
         assert_eq!(touch["stack"][0]["function"], "lock_take", "{text}");
         assert_eq!(touch["init"]["function"], "main", "{text}");
-        // The first wait finds a holder of which only the call site is known.
-        let holder = &touch["holders"][0]["site"]["function"];
-        assert_eq!(holder, "keep", "{text}");
+        // The first wait, which may be long, finds a holder of which only the call site is known.
+        let mut holders = touch["holders"].as_array().unwrap().iter();
+        let is_keep = |holder: &Value| holder["site"]["function"] == "keep";
+        assert!(holders.any(is_keep), "{lock}: {holders:?} {text}");
     }
 }
 

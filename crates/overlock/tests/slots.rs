@@ -34,7 +34,7 @@ const SECTIONS: u64 = if cfg!(miri) { 5 } else { 500 };
 /// Strictly fair locks lose a time slice whenever the next in line is not running.
 const ENOUGH: Duration = Duration::from_millis(150);
 /// How long a holder polls the counters for waiters.
-const SHOWS: Duration = Duration::from_secs(10);
+const SHOWS: Duration = Duration::from_secs(60);
 
 /// A snapshot adds up 170,000 counters: seconds under Miri.
 const COUNTS: bool = cfg!(all(feature = "stat", not(miri)));

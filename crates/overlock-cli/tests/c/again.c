@@ -43,7 +43,8 @@ int main(void)
 		if (all) {
 			pthread_create(&caller, NULL, call, NULL);
 			pthread_join(caller, NULL);
-			spend(50);
+			// Until they have woken: on a busy machine that takes a while.
+			spend(400);
 		}
 		pthread_mutex_unlock(&busy);
 	}

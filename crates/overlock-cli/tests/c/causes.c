@@ -1,5 +1,6 @@
 // Waits for a mutex, each for one reason: `causes REASON [GROUP]`. GROUP is a directory of a cgroup
-// with a quota, for `quota`. Prints how many waits there were.
+// with a quota, for `quota`. HOLD_MS in the environment is how long each takes, in milliseconds.
+// Prints how many waits there were.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -18,7 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAITS = 10, HOLD_MS = 40 };
+#include "asleep.h"
+
+enum { WAITS = 10 };
+
+static int hold_ms = 40;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t inner = PTHREAD_MUTEX_INITIALIZER;
@@ -38,7 +43,7 @@ static long now(clockid_t clock)
 
 static void rest(int millis)
 {
-    struct timespec time = { 0, millis * 1000000L };
+    struct timespec time = { millis / 1000, millis % 1000 * 1000000L };
     nanosleep(&time, NULL);
 }
 
@@ -59,7 +64,7 @@ static void pin(int cpu)
 }
 
 // What the holder does with the lock.
-static int compute_ms = HOLD_MS;
+static int compute_ms;
 
 static void computes(int n)
 {
@@ -70,7 +75,7 @@ static void computes(int n)
 static void sleeps(int n)
 {
     (void)n;
-    rest(HOLD_MS);
+    rest(hold_ms);
 }
 
 // The pipe is full before and after it.
@@ -78,6 +83,7 @@ static void writes(int n)
 {
     (void)n;
     static char more[4096];
+    sem_post(&burst);
     if (write(ends[1], more, sizeof more) != sizeof more)
         abort();
 }
@@ -115,7 +121,7 @@ static void frees(int n)
 
 static void (*holds)(int) = computes;
 static int holder_cpu = -1, waiter_cpu = -1;
-static volatile pid_t holder_tid;
+static volatile pid_t holder_tid, waiter_tid;
 static volatile int wants;
 
 static void *holder(void *unused)
@@ -126,9 +132,9 @@ static void *holder(void *unused)
     for (int n = 0; n < WAITS; n++) {
         pthread_mutex_lock(&lock);
         pthread_barrier_wait(&meet);
-        while (wants <= n)
+        // However late the waiter gets a CPU, it waits for all that follows.
+        while (wants <= n || !is_asleep(waiter_tid))
             rest(1);
-        rest(1);
         holds(n);
         pthread_mutex_unlock(&lock);
         pthread_barrier_wait(&meet);
@@ -140,6 +146,7 @@ static void *waiter(void *unused)
 {
     if (waiter_cpu >= 0)
         pin(waiter_cpu);
+    waiter_tid = syscall(SYS_gettid);
     for (int n = 0; n < WAITS; n++) {
         pthread_barrier_wait(&meet);
         wants = n + 1;
@@ -150,12 +157,13 @@ static void *waiter(void *unused)
     return unused;
 }
 
-// Empties the pipe, slowly.
+// Empties the pipe, slowly, whenever it is told to.
 static void *reader(void *unused)
 {
     static char some[4096];
     while (!done) {
-        rest(HOLD_MS);
+        sem_wait(&burst);
+        rest(hold_ms);
         if (read(ends[0], some, sizeof some) < 0)
             break;
     }
@@ -168,7 +176,7 @@ static void *pager(void *unused)
     static char page[4096];
     struct uffd_msg message;
     while (read(faults, &message, sizeof message) == sizeof message) {
-        rest(HOLD_MS);
+        rest(hold_ms);
         struct uffdio_copy copy = {
             .dst = message.arg.pagefault.address & ~4095ULL,
             .src = (unsigned long)page,
@@ -185,7 +193,7 @@ static void *owner(void *unused)
     for (int n = 0; n < WAITS; n++) {
         pthread_mutex_lock(&inner);
         pthread_barrier_wait(&held);
-        rest(HOLD_MS);
+        rest(hold_ms);
         pthread_mutex_unlock(&inner);
         pthread_barrier_wait(&held);
     }
@@ -201,7 +209,7 @@ static void *hog(void *unused)
         exit(77);
     while (!done) {
         sem_wait(&burst);
-        work(CLOCK_MONOTONIC, HOLD_MS);
+        work(CLOCK_MONOTONIC, hold_ms);
     }
     return unused;
 }
@@ -234,6 +242,9 @@ int main(int argc, char **argv)
 {
     const char *reason = argc > 1 ? argv[1] : "";
     pid_t tracer = 0;
+    if (getenv("HOLD_MS"))
+        hold_ms = atoi(getenv("HOLD_MS"));
+    compute_ms = hold_ms;
     pthread_barrier_init(&meet, NULL, 2);
     pthread_barrier_init(&held, NULL, 2);
     sem_init(&burst, 0, 0);
@@ -279,13 +290,16 @@ int main(int argc, char **argv)
             return 2;
         // More than the quotas of two periods: where the first ends as the section begins, the
         // next still throttles it.
-        compute_ms = 12;
+        compute_ms = 12 * hold_ms / 40;
         char path[512];
         snprintf(path, sizeof path, "%s/cgroup.procs", argv[2]);
         FILE *file = fopen(path, "w");
         if (!file || fprintf(file, "%d\n", getpid()) < 0 || fclose(file) != 0)
             return 77;
-    } else if (strcmp(reason, "stop") != 0 && strcmp(reason, "compute") != 0) {
+    } else if (strcmp(reason, "stop") == 0) {
+        // It has the CPU for a small part of the time.
+        compute_ms = hold_ms / 4;
+    } else if (strcmp(reason, "compute") != 0) {
         return 2;
     }
     pthread_t threads[2];

@@ -2,7 +2,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "asleep.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
@@ -17,11 +21,12 @@ static void spend(long milliseconds)
 	nanosleep(&time, NULL);
 }
 
+// Not before the caller waits, also where it has no CPU for a while.
 static struct timespec soon(void)
 {
 	struct timespec time;
 	clock_gettime(CLOCK_REALTIME, &time);
-	time.tv_nsec += 5000000;
+	time.tv_nsec += 200000000;
 	time.tv_sec += time.tv_nsec / 1000000000;
 	time.tv_nsec %= 1000000000;
 	return time;
@@ -69,14 +74,29 @@ __attribute__((noinline)) static void want_quick(void)
 	pthread_spin_unlock(&quick);
 }
 
+static volatile pid_t id;
+static volatile enum stage { READY, SLOT, QUICK, MEETING } stage;
+
 static void *other(void *unused)
 {
 	(void)unused;
+	id = (pid_t)syscall(SYS_gettid);
 	await_ready();
+	stage = SLOT;
 	take_slot();
+	stage = QUICK;
 	want_quick();
+	stage = MEETING;
 	meet();
 	return NULL;
+}
+
+// Until the other thread waits, for long.
+static void await(enum stage next)
+{
+	while (stage != next || (next != QUICK && !is_asleep(id)))
+		spend(1);
+	spend(100);
 }
 
 int main(void)
@@ -103,11 +123,11 @@ int main(void)
 	is_ready = 1;
 	pthread_cond_signal(&ready);
 	pthread_mutex_unlock(&mutex);
-	spend(100);
+	await(SLOT);
 	sem_post(&slots);
-	spend(100);
+	await(QUICK);
 	pthread_spin_unlock(&quick);
-	spend(100);
+	await(MEETING);
 	meet();
 	pthread_join(thread, NULL);
 	return 0;

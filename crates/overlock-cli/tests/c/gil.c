@@ -7,6 +7,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
 static sem_t baton, events;
 static int is_taken;
+static int begun;
 
 __attribute__((noinline)) static void interpret(void)
 {
@@ -31,6 +32,10 @@ __attribute__((noinline)) static void carry(void)
 
 static void *work(void *unused)
 {
+	// All at the same time.
+	__atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&begun, __ATOMIC_RELAXED) < 3)
+		usleep(200);
 	for (int i = 0; i < 40; i++) {
 		interpret();
 		usleep(200);

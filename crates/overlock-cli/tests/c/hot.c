@@ -10,6 +10,7 @@ static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t own[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_mutex_t *made;
 static long rounds;
+static int hurrying = 2;
 
 static void spend(long nanoseconds)
 {
@@ -55,8 +56,8 @@ __attribute__((noinline)) static int hurried_section(void)
 static void *thread(void *argument)
 {
 	long number = (long)argument;
-	// The first makes the others wait: it sleeps in the section.
-	for (int i = 0; i < 30; i++) {
+	// The first makes the others wait: it sleeps in the section, until they have been through.
+	for (int i = 0; i < 30 || (number == 0 && __atomic_load_n(&hurrying, __ATOMIC_RELAXED)); i++) {
 		if (number == 0) {
 			long_section();
 		} else {
@@ -64,6 +65,8 @@ static void *thread(void *argument)
 			short_section();
 		}
 	}
+	if (number != 0)
+		__atomic_fetch_sub(&hurrying, 1, __ATOMIC_RELAXED);
 	for (long i = 0; i < rounds; i++)
 		lonely_section(&own[number]);
 	if (number == 0)

@@ -48,9 +48,11 @@ __attribute__((noinline)) static void visit(pthread_mutex_t *mutex)
 	pthread_mutex_unlock(mutex);
 }
 
+static volatile int is_quick_over;
+
 static void *slow(void *unused)
 {
-	for (int i = 0; i < 15; i++) {
+	for (int i = 0; i < 15 || !is_quick_over; i++) {
 		keep(&plain);
 		keep(&recursive);
 		keep(&checking);
@@ -66,15 +68,18 @@ static void *quick(void *unused)
 		touch(&checking);
 		usleep(200);
 	}
+	is_quick_over = 1;
 	return unused;
 }
 
-static volatile int is_served;
+static volatile int is_served, visits;
 
 static void *serve_all(void *unused)
 {
-	for (int i = 0; i < EQUAL; i++)
-		serve(&equal[i]);
+	do
+		for (int i = 0; i < EQUAL; i++)
+			serve(&equal[i]);
+	while (visits < 3);
 	is_served = 1;
 	return unused;
 }
@@ -82,9 +87,11 @@ static void *serve_all(void *unused)
 // Meets the other thread in each round.
 static void *visit_all(void *unused)
 {
-	while (!is_served)
+	while (!is_served) {
 		for (int i = 0; i < EQUAL; i++)
 			visit(&equal[i]);
+		visits++;
+	}
 	return unused;
 }
 

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "asleep.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -34,8 +36,11 @@ __attribute__((noinline)) static void interpret(caller made)
 	__asm__ volatile("");
 }
 
+static volatile pid_t waiter;
+
 static void *waits(void *made)
 {
+	waiter = (pid_t)syscall(SYS_gettid);
 	interpret((caller)made);
 	__asm__ volatile("");
 	return NULL;
@@ -43,7 +48,6 @@ static void *waits(void *made)
 
 int main(int argc, char **argv)
 {
-	struct timespec moment = {0, 30000000};
 	char path[64];
 	void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(made, argc > 2 ? (void *)bare : (void *)framed, argc > 2 ? sizeof bare : sizeof framed);
@@ -56,7 +60,9 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	pthread_mutex_lock(&lock);
 	pthread_create(&thread, NULL, waits, made);
-	nanosleep(&moment, NULL);
+	while (!is_asleep(waiter))
+		usleep(1000);
+	usleep(1000);
 	pthread_mutex_unlock(&lock);
 	pthread_join(thread, NULL);
 	puts(path);

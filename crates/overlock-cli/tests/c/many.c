@@ -2,14 +2,19 @@
 //   many CHILDREN
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "asleep.h"
 
 static pthread_mutex_t shelf = PTHREAD_MUTEX_INITIALIZER;
 
+static volatile pid_t taker;
+
 __attribute__((noinline)) static void *take_from_shelf(void *unused)
 {
+	taker = (pid_t)syscall(SYS_gettid);
 	pthread_mutex_lock(&shelf);
 	pthread_mutex_unlock(&shelf);
 	return unused;
@@ -17,11 +22,12 @@ __attribute__((noinline)) static void *take_from_shelf(void *unused)
 
 static int child(void)
 {
-	struct timespec moment = {0, 30000000};
 	pthread_t thread;
 	pthread_mutex_lock(&shelf);
 	pthread_create(&thread, NULL, take_from_shelf, NULL);
-	nanosleep(&moment, NULL);
+	while (!is_asleep(taker))
+		usleep(1000);
+	usleep(1000);
 	pthread_mutex_unlock(&shelf);
 	return pthread_join(thread, NULL);
 }

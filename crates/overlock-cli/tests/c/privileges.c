@@ -8,11 +8,16 @@
 
 static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER;
 
+static int entered;
+
+// Each goes on until both have been there often: one may be late.
 static void *section(void *nothing)
 {
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 20 || __atomic_load_n(&entered, __ATOMIC_RELAXED) < 40; i++) {
 		pthread_mutex_lock(&hot);
 		usleep(1000);
+		if (i < 20)
+			__atomic_fetch_add(&entered, 1, __ATOMIC_RELAXED);
 		pthread_mutex_unlock(&hot);
 	}
 	return nothing;

@@ -36,7 +36,7 @@ pub fn signal(child: &Child, signal: Signal) {
 /// Waits for a child that was signalled to end.
 pub fn ends(child: &mut Child) -> ExitStatus {
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(20) {
+    while start.elapsed() < Duration::from_secs(120) {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }

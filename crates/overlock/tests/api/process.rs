@@ -18,7 +18,7 @@ fn gives_up_in_time<L: RawTimedLock>() {
                 let start = Instant::now();
                 assert!(lock.lock_until(Linux::now().plus(wait)).is_none());
                 assert!(start.elapsed() >= wait, "{} gave up early", L::NAME);
-                assert!(start.elapsed() < wait + Duration::from_secs(5));
+                assert!(start.elapsed() < wait + Duration::from_secs(60));
             }
         });
     });

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const BEYOND_FIRST_TRY: Duration = Duration::from_micros(200);
 /// Backoff sleeps in a spin queue are shorter.
 const LONGER_THAN_A_NAP: Duration = Duration::from_millis(10);
-const GIVE_UP: Duration = Duration::from_secs(10);
+const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// A thread that is about to lock, as other threads see it.
 #[derive(Clone, Copy)]
