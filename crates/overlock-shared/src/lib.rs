@@ -30,7 +30,7 @@ pub use waits::{
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// The version of the layout, which any change of the types below increments.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The number of entries: pairs of where a lock is initialised and where it is acquired.
 pub const ENTRIES: usize = 8192;
@@ -42,6 +42,8 @@ pub const OBJECTS: usize = 8192;
 pub const FRAMES: usize = 32768;
 /// The most frames of a stack, from the call site outwards.
 pub const DEPTH: usize = 64;
+/// The number of names that a program gives its locks.
+pub const NAMES: usize = 1024;
 /// The number of modules: files whose code was mapped at any time.
 pub const MODULES: usize = 256;
 
@@ -180,6 +182,8 @@ pub struct Table {
     pub objects: [Object; OBJECTS],
     /// Stacks of call sites, as a tree: a hash table.
     pub frames: [Frame; FRAMES],
+    /// Names of locks: a hash table.
+    pub names: [Name; NAMES],
 }
 
 /// Identification of the table and of its process.
@@ -247,7 +251,8 @@ pub struct Entry {
     pub key: AtomicU64,
     /// The call site of the acquisition: a return address.
     pub site: AtomicU64,
-    /// The call site of the initialisation: a return address, or 0 without such a call.
+    /// The call site of the initialisation: a return address, or 0 without such a call. [`NAMED`]
+    /// of a lock with a name, whose number is in `init_stack`.
     pub init: AtomicU64,
     /// The number of the stack of `site`, from 1 on; 0 where that is not known.
     pub stack: AtomicU32,
@@ -295,6 +300,21 @@ pub struct Entry {
     pub wakes: AtomicU64,
     /// The sum of those latencies, in nanoseconds.
     pub wake_ns: AtomicU64,
+}
+
+/// See [`Entry::init`]. No code is there.
+pub const NAMED: u64 = 1;
+
+/// A name that a program gives to its locks.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Name {
+    /// Hash of the text; 0 for a free item.
+    pub key: AtomicU64,
+    /// 1 once the text can be read.
+    pub ready: AtomicU32,
+    pub unused: AtomicU32,
+    pub text: Path,
 }
 
 /// Waits of one entry that one call site's acquisitions caused.
@@ -366,6 +386,27 @@ impl Table {
             count += 1;
         }
         count
+    }
+}
+
+impl Entry {
+    /// The number of the name of its locks, from 1 on; `None` where they have none.
+    pub fn name(&self) -> Option<u32> {
+        (self.init.load(Relaxed) == NAMED).then(|| self.init_stack.load(Relaxed))
+    }
+}
+
+impl Name {
+    /// Its text, into `buffer`; `None` while that is not written.
+    pub fn get<'a>(&self, buffer: &'a mut [u8; Path::MAX]) -> Option<&'a [u8]> {
+        // Acquire: pairs with the store after the text was written.
+        (self.ready.load(Acquire) != 0).then(|| self.text.get(buffer))
+    }
+}
+
+impl Keyed for Name {
+    fn key(&self) -> &AtomicU64 {
+        &self.key
     }
 }
 

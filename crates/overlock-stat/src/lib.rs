@@ -1,7 +1,10 @@
 //! Statistics of locks, recorded in a [table](overlock_shared) that a file shares with its reader:
-//! the part that knows of no kind of lock.
+//! what all libraries of locks share.
 //!
-//! The drop-in counts pthread's locks by it. A thread finds the [`Spot`] of an acquisition, which
+//! The drop-in counts pthread's locks by it. Programs that use crate overlock or liboverlock count
+//! their own [locks](lock), by name, and read the [figures](report()) themselves.
+//!
+//! A thread finds the [`Spot`] of an acquisition, which
 //! is an entry of the table, before the acquisition. A [`Wait`] is recorded with its length and
 //! with the owner that it found. A recorded acquisition is a [flight], which begins at the
 //! acquisition and ends at the release. All slow work happens after the release, where it delays no
@@ -17,10 +20,14 @@
 
 mod cfi;
 pub mod clock;
+pub mod figures;
 pub mod flight;
+pub mod lock;
+pub mod mode;
 mod modules;
 pub mod objects;
 pub mod record;
+pub mod report;
 pub mod sampling;
 pub mod single;
 pub mod spot;
@@ -35,6 +42,8 @@ mod walked;
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+pub use overlock_shared::ObjectKind;
+pub use report::report;
 pub use spot::{Spot, Where};
 pub use wait::{Over, Wait};
 

@@ -4,6 +4,7 @@
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use crate::Site;
+use crate::unwind::From;
 use crate::{stacks, table};
 
 /// The number of objects kept. Beyond that later ones replace others.
@@ -22,7 +23,7 @@ struct Object {
 /// The place where an object was initialised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Init {
-    /// 0 if that is not known, as for a static one.
+    /// 0 if that is not known, as for a static one. Of a lock with a name, as in an entry.
     pub site: Site,
     /// As in an entry.
     pub stack: u32,
@@ -45,7 +46,7 @@ fn near(address: usize) -> impl Iterator<Item = &'static Object> {
 pub fn initialised(address: usize, site: Site) {
     // The site without its callers, where no table has room for them.
     let stack = table::get().map_or(0, |table| {
-        table::keeping_errno(|| stacks::of(table, site).1)
+        table::keeping_errno(|| stacks::of(table, From::Site(site)).1)
     });
     note(address, Init { site, stack });
 }

@@ -35,13 +35,22 @@ pub fn unfair(at: &Spot, weight: u32) {
 pub fn released_by(number: u32, release: impl FnOnce()) {
     let at_ns = clock::now();
     release();
+    ends(number, |began_ns| at_ns.saturating_sub(began_ns));
+}
+
+/// Ends a flight whose lock was held for `held` nanoseconds, and is released.
+pub(crate) fn released_after(number: u32, held: u64) {
+    ends(number, |_| held);
+}
+
+fn ends(number: u32, held: impl FnOnce(u64) -> u64) {
     let Some(flight) = flight::end(number) else {
         return;
     };
     let Some((table, entry)) = flight.at.entry() else {
         return;
     };
-    let held = at_ns.saturating_sub(flight.began_ns);
+    let held = held(flight.began_ns);
     let weight = u64::from(flight.weight);
     // One that is watched has no weight, and others have waited for it.
     single::has_held(held.saturating_mul(weight.max(1)));

@@ -5,11 +5,12 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use overlock_shared::{Entry, ObjectKind, Place, Table, place};
+use overlock_shared::{Entry, NAMED, ObjectKind, Path, Place, Table, place};
 
 use crate::Site;
 use crate::objects::{Init, initialiser};
-use crate::{modules, stacks, table, threads, unwind};
+use crate::unwind::{self, From};
+use crate::{modules, stacks, table, threads};
 
 /// An object and a call site.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +36,32 @@ pub struct Spot {
 pub const NO_ENTRY: u32 = u32::MAX;
 
 impl Spot {
-    /// The spot of this object and call site.
+    /// The spot of this object and call site. The call is found where it is 0.
     pub fn of(at: Where) -> Spot {
+        let from = match at.site {
+            0 => From::Outside,
+            site => From::Site(site),
+        };
+        Spot::from(at, from, |_| initialiser(at.object))
+    }
+
+    /// The spot of a lock with a name, at the call from the frame with the variable at `frame`.
+    pub fn named(object: usize, kind: ObjectKind, name: &[u8], frame: usize) -> Spot {
+        let at = Where {
+            object,
+            kind,
+            site: 0,
+        };
+        Spot::from(at, From::Frame(frame), |table| match number(table, name) {
+            0 => Init::default(),
+            stack => Init {
+                site: NAMED as usize,
+                stack,
+            },
+        })
+    }
+
+    fn from(at: Where, from: From, init: impl FnOnce(&Table) -> Init) -> Spot {
         let mut spot = Spot {
             entry: NO_ENTRY,
             object: at.object,
@@ -47,8 +72,8 @@ impl Spot {
             return spot;
         };
         threads::works(table);
-        (spot.site, spot.stack) = stacks::of(table, at.site);
-        let init = initialiser(at.object);
+        (spot.site, spot.stack) = stacks::of(table, from);
+        let init = init(table);
         let found = find(table, &spot, at.kind, init).or_else(|| {
             // There may be room for all callers together.
             let (site, stack) = (spot.site, 0);
@@ -77,11 +102,38 @@ impl Spot {
     }
 }
 
+/// The number of a name, from 1 on; 0 where there is no room for it.
+fn number(table: &Table, name: &[u8]) -> u32 {
+    match place(&table.names, &words(name)) {
+        None => 0,
+        Some(Place::Known(index, _)) => index as u32 + 1,
+        Some(Place::New(index, item)) => {
+            item.text.set(name);
+            table::show(&item.ready);
+            index as u32 + 1
+        }
+    }
+}
+
+/// The name as words of a hash.
+pub fn words(name: &[u8]) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    for (word, bytes) in words.iter_mut().zip(name.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_ne_bytes(whole);
+    }
+    words
+}
+
+const WORDS: usize = Path::MAX / 8;
+
 /// The number of the entry.
 fn find(table: &Table, spot: &Spot, kind: ObjectKind, init: Init) -> Option<u32> {
     // Variables have names. Of other objects those are alike that were initialised alike; without
-    // such a call all that are acquired there.
-    let own = match unwind::is_able() && !unwind::is_static(spot.object) {
+    // such a call all that are acquired there. Those of one name are alike.
+    let is_named = init.site == NAMED as usize;
+    let own = match is_named || unwind::is_able() && !unwind::is_static(spot.object) {
         true => 0,
         false => spot.object,
     };

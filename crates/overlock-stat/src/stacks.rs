@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_shared::{DEPTH, ENTRIES, FRAMES, Place, Table, place};
 
+use crate::unwind::From;
 use crate::walked::{Found, Return};
 use crate::{Site, modules, table, unwind, walked};
 
@@ -32,10 +33,10 @@ pub fn after_fork() {
     USED_FRAMES.store(0, Relaxed);
 }
 
-/// The call site, found where it is 0, and the number of its stack from 1 on: 0 if there is no room
-/// for it, or it has no callers.
+/// The call site, found where it is not known, and the number of its stack from 1 on: 0 if there is
+/// no room for it, or it has no callers.
 #[inline(never)]
-pub fn of(table: &Table, site: Site) -> (Site, u32) {
+pub fn of(table: &Table, from: From) -> (Site, u32) {
     let here = 0_u64;
     let sp = core::ptr::from_ref(&here).addr();
     let (end, is_bounded) = unwind::end_of_stack(sp);
@@ -47,25 +48,26 @@ pub fn of(table: &Table, site: Site) -> (Site, u32) {
     };
     // Of another stack the end is only guessed.
     let known = match is_bounded {
-        true => walked::known(sp, site, load),
+        true => walked::known(sp, from.word(), load),
         false => None,
     };
-    let found = known.unwrap_or_else(|| walk(table, (sp, is_bounded), site));
+    let found = known.unwrap_or_else(|| walk(table, (sp, is_bounded), from));
     (found.site, found.stack)
 }
 
 /// Walks through the callers, and keeps what that finds, if the stack is bounded.
 #[cold]
 #[inline(never)]
-fn walk(table: &Table, (sp, is_bounded): (usize, bool), site: Site) -> Found {
+fn walk(table: &Table, (sp, is_bounded): (usize, bool), from: From) -> Found {
     table.header.walks.fetch_add(1, Relaxed);
     let has_room = USED.load(Relaxed) < MANY_ENTRIES && USED_FRAMES.load(Relaxed) < MANY_FRAMES;
     let most = if has_room { DEPTH } else { FEW };
     // The call site is not among the callers where it is known.
+    let site = from.site();
     let first = Some(site).filter(|&site| site != 0);
     let mut returns = [Return::default(); walked::MOST];
     let (mut count, mut own, mut last) = (0, 0, sp);
-    unwind::callers(site, &mut |frame| {
+    unwind::callers(from, &mut |frame| {
         // Those of the walk itself are below.
         if frame.is_own && frame.at < sp {
             return true;
@@ -90,7 +92,7 @@ fn walk(table: &Table, (sp, is_bounded): (usize, bool), site: Site) -> Found {
         },
     };
     if is_bounded {
-        walked::keep(sp, site, &returns[..count], found);
+        walked::keep(sp, from.word(), &returns[..count], found);
     }
     found
 }

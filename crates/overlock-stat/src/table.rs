@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
-use overlock_linux::__private::{spin, system_call, variable};
+use overlock_linux::__private::{extras, spin, system_call, variable};
 use overlock_shared::{FAILED, MAGIC, PREFIX, Path, Table, VERSION, WAITS_PREFIX, Waits};
 
 use crate::{clock, flight, modules, objects, single, stacks, threads, unwind};
@@ -29,6 +29,9 @@ const MOST_NUMBERS: u32 = 1000;
 
 /// Looks up a function of the C library's, or returns null.
 pub type Find = fn(&CStr) -> *mut c_void;
+
+/// The one that is looked up.
+pub const FIND_OBJECT: &CStr = c"_dl_find_object";
 
 /// See [`set_up`]; null before.
 static FIND: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
@@ -74,7 +77,7 @@ fn settle() {
     DIR.set(dir.to_bytes());
     let threshold = named(c"OVERLOCK_PROFILE").and_then(|text| text.to_str().ok()?.parse().ok());
     THRESHOLD_NS.store(threshold.unwrap_or(0), Relaxed);
-    unwind::start(found(c"_dl_find_object"));
+    unwind::start(found(FIND_OBJECT));
     PROGRAM.set(first_argument(&mut [0; Path::MAX]));
     PROCESS.store(pid(), Relaxed);
 }
@@ -168,7 +171,7 @@ pub fn use_no_files() {
 }
 
 pub fn may_open() -> bool {
-    !NO_FILES.load(Relaxed)
+    !NO_FILES.load(Relaxed) && extras::are_granted()
 }
 
 /// Makes the process's table if it has none, since the process may be unable to later.

@@ -114,11 +114,39 @@ pub struct Frame {
     pub is_own: bool,
 }
 
-/// Calls `each` with this library's frames, and then with those from `site` outwards, or, where
-/// that is 0, from the first that is not this library's, until it returns false. There are none
-/// where `site` is no caller, or its own callers are not known.
+/// The call whose callers a walk is for.
+#[derive(Clone, Copy, Debug)]
+pub enum From {
+    /// The call that returns there.
+    Site(Site),
+    /// The first call that is not of this library's.
+    Outside,
+    /// The call from the frame with a variable at this address.
+    Frame(usize),
+}
+
+impl From {
+    /// The call site; 0 where it is found by the walk.
+    pub fn site(self) -> Site {
+        match self {
+            From::Site(site) => site,
+            _ => 0,
+        }
+    }
+
+    /// A word that tells it from others, at one depth of the stack.
+    pub fn word(self) -> usize {
+        match self {
+            From::Site(word) | From::Frame(word) => word,
+            From::Outside => 0,
+        }
+    }
+}
+
+/// Calls `each` with this library's frames, and then with those from a call outwards, until it
+/// returns false. There are none where the call is not found, or its own callers are not known.
 #[inline(never)]
-pub fn callers(site: Site, each: &mut dyn FnMut(Frame) -> bool) {
+pub fn callers(from: From, each: &mut dyn FnMut(Frame) -> bool) {
     if !is_able() {
         return;
     }
@@ -132,28 +160,41 @@ pub fn callers(site: Site, each: &mut dyn FnMut(Frame) -> bool) {
     };
     let mut is_outside = false;
     let mut own = 0;
+    // Of a variable's frame the end is known one step later.
+    let mut pending = None;
     while let Some((caller, at)) = step(address, &mut registers, end, &mut last) {
         address = caller;
         let was_outside = is_outside;
-        is_outside |= match site {
-            0 => (library.as_ref()).is_some_and(|library| !library.contains(&caller)),
-            site => caller == site,
+        let mut frame = Frame {
+            address,
+            at,
+            is_own: false,
         };
-        let is_own = match site {
-            0 => !is_outside,
-            _ => !was_outside,
-        };
-        own += usize::from(is_own);
-        let address = caller;
-        if own > OWN_FRAMES
-            || !each(Frame {
-                address,
-                at,
-                is_own,
-            })
-        {
+        match from {
+            From::Outside => {
+                is_outside |= (library.as_ref()).is_some_and(|library| !library.contains(&caller));
+                frame.is_own = !is_outside;
+            }
+            From::Site(site) => {
+                is_outside |= caller == site;
+                frame.is_own = !was_outside;
+            }
+            From::Frame(variable) => {
+                let Some(ended) = pending.replace(frame) else {
+                    continue;
+                };
+                frame = ended;
+                is_outside |= registers[SP] > variable;
+                frame.is_own = !is_outside;
+            }
+        }
+        own += usize::from(frame.is_own);
+        if own > OWN_FRAMES || !each(frame) {
             return;
         }
+    }
+    if let Some(outermost) = pending.filter(|_| is_outside) {
+        each(outermost);
     }
 }
 
@@ -371,7 +412,7 @@ pub mod tests {
         assert!(at == 0 || found & ADDRESS == site);
         frames[0] = site as u64;
         let mut count = 1;
-        callers(site, &mut |frame| {
+        callers(From::Site(site), &mut |frame| {
             if !frame.is_own {
                 frames[count] = frame.address as u64;
                 count += 1;
@@ -403,6 +444,45 @@ pub mod tests {
         let mut again = [0; 8];
         outer(&mut again);
         assert_eq!((frames[0], &frames[2..]), (again[0], &again[2..]));
+    }
+
+    /// Fails where the walk begins at another frame than that of the variable.
+    #[test]
+    fn a_frame_is_found_by_its_variable() {
+        #[inline(never)]
+        fn within(variable: usize, frames: &mut [usize; 2]) -> usize {
+            let mut count = 0;
+            callers(From::Frame(variable), &mut |frame| {
+                if !frame.is_own {
+                    frames[count] = frame.address;
+                    count += 1;
+                }
+                count < frames.len()
+            });
+            std::hint::black_box(count)
+        }
+
+        #[inline(never)]
+        fn between(variable: usize, frames: &mut [usize; 2]) -> usize {
+            std::hint::black_box(within(variable, frames))
+        }
+
+        #[inline(never)]
+        fn with_variable(frames: &mut [usize; 2]) -> usize {
+            let variable = 7_u8;
+            std::hint::black_box(between((&raw const variable).addr(), frames))
+        }
+
+        start(found());
+        if !is_able() {
+            return;
+        }
+        let mut frames = [0; 2];
+        assert_eq!(with_variable(&mut frames), 2);
+        let near = |frame: usize, function: usize| frame.wrapping_sub(function) < 1024;
+        assert!(near(frames[0], with_variable as *const () as usize));
+        let test = a_frame_is_found_by_its_variable as *const () as usize;
+        assert!(near(frames[1], test));
     }
 
     #[test]

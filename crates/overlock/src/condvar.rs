@@ -256,8 +256,8 @@ impl<P: Place<Raw = R>, R: RawLock> WaitGuard for Guard<P, Exclusive<R>> {
         self.with_token(|lock, token| {
             // SAFETY: the guard's own acquisition, on its thread; nobody has a reference into the
             // data, since the guard is borrowed mutably.
-            let wait = || unsafe { condvar.raw.wait_limited(lock, token, end, cancel) };
-            watch::asleep(here, lock, wait)
+            let wait = || unsafe { condvar.raw.wait_limited(lock.raw(), token, end, cancel) };
+            lock.asleep(here, wait)
         })
     }
 }

@@ -32,7 +32,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::watch::{self, Paused};
+use crate::watch::{Paused, Watched};
 
 pub use fair::Fair;
 pub use mapped::{MappedGuard, MappedReadGuard};
@@ -54,7 +54,7 @@ pub trait Guarded: sealed::Sealed {
     type Data: ?Sized;
 
     #[doc(hidden)]
-    fn parts(&self) -> (&Self::Raw, *mut Self::Data);
+    fn parts(&self) -> (&Watched<Self::Raw>, *mut Self::Data);
 }
 
 /// How a guard keeps its lock: by a reference, or by an [`Arc`]. Sealed.
@@ -65,7 +65,7 @@ pub trait Place: sealed::Sealed {
     type Data: ?Sized;
 
     #[doc(hidden)]
-    fn parts(&self) -> (&Self::Raw, *mut Self::Data);
+    fn parts(&self) -> (&Watched<Self::Raw>, *mut Self::Data);
 }
 
 /// How an acquisition shares its lock: [`Exclusive`](crate::lock::Exclusive),
@@ -78,13 +78,13 @@ pub trait Mode: sealed::Sealed {
     type Token;
 
     #[doc(hidden)]
-    fn acquire(raw: &Self::Raw) -> Self::Token;
+    fn acquire(raw: &Watched<Self::Raw>) -> Self::Token;
 
     /// # Safety
     ///
     /// `token` is that of an acquisition of `raw` in this mode, by the calling thread.
     #[doc(hidden)]
-    unsafe fn release(raw: &Self::Raw, token: Self::Token);
+    unsafe fn release(raw: &Watched<Self::Raw>, token: Self::Token);
 }
 
 /// A [`Mode`] whose holder is alone with the data: [`Exclusive`](crate::lock::Exclusive) or
@@ -97,7 +97,7 @@ impl<L: Guarded + ?Sized> Place for &L {
     type Data = L::Data;
 
     #[inline]
-    fn parts(&self) -> (&L::Raw, *mut L::Data) {
+    fn parts(&self) -> (&Watched<L::Raw>, *mut L::Data) {
         Guarded::parts(*self)
     }
 }
@@ -108,7 +108,7 @@ impl<L: Guarded + ?Sized> Place for Arc<L> {
     type Data = L::Data;
 
     #[inline]
-    fn parts(&self) -> (&L::Raw, *mut L::Data) {
+    fn parts(&self) -> (&Watched<L::Raw>, *mut L::Data) {
         Guarded::parts(&**self)
     }
 }
@@ -190,7 +190,7 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
     }
 
     #[inline]
-    pub(crate) fn raw(&self) -> &M::Raw {
+    pub(crate) fn raw(&self) -> &Watched<M::Raw> {
         self.place.parts().0
     }
 
@@ -234,7 +234,7 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
     #[inline]
     pub(crate) fn with_token<V>(
         &mut self,
-        f: impl FnOnce(&M::Raw, M::Token) -> (M::Token, V),
+        f: impl FnOnce(&Watched<M::Raw>, M::Token) -> (M::Token, V),
     ) -> V {
         // SAFETY: if `f` returns the guard has a token again; if not, the process ends.
         let token = unsafe { self.take_token() };
@@ -247,7 +247,7 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
     #[inline]
     pub(crate) fn released_by<V>(
         &mut self,
-        release: impl FnOnce(&M::Raw, M::Token),
+        release: impl FnOnce(&Watched<M::Raw>, M::Token),
         f: impl FnOnce() -> V,
     ) -> V {
         struct Again<'a, P: Place<Raw = M::Raw>, M: Mode>(&'a mut Guard<P, M>, Option<Paused>);
@@ -258,7 +258,7 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
                 let raw = self.0.raw();
                 let paused = self.1.take();
                 let token = or_abort(|| match paused {
-                    Some(paused) => paused.end(|| M::acquire(raw)),
+                    Some(paused) => paused.end(raw, || M::acquire(raw)),
                     None => M::acquire(raw),
                 });
                 self.0.put_token(token);
@@ -267,7 +267,7 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
 
         // SAFETY: `again` gives the guard a token before it is seen again, or the process ends.
         let token = unsafe { self.take_token() };
-        let paused = watch::pause(self.raw());
+        let paused = self.raw().pause();
         let again = Again(self, Some(paused));
         or_abort(|| release(again.0.raw(), token));
         f()

@@ -92,8 +92,9 @@
 //!   data.
 //! - `family`: the kernel's lock family for Linux threads, as raw locks in `spin`, [`sleep`] and
 //!   [`rw`].
-//! - `stat`: counters and latency histograms ([`stat`]) of all locks together. They are off until the
-//!   program calls [`stat::enable`]; `println!("{}", stat::snapshot())` prints them.
+//! - `stat`: acquisitions and waits by the locks' [names](lock::Lock::named), which the program reads,
+//!   and the program `overlock`: see [`stat`]. `stat_raw`: counters and latency histograms of all
+//!   locks together alone, by [`stat::snapshot`]. Both are off until [`stat::enable`].
 //! - `checked`: misuse that is otherwise silent panics, as it does in debug builds: a release of a
 //!   lock that is not held, more permits than a [`Semaphore`] holds, a thread that waits for itself
 //!   with an [`RtMutex`], a wrong context of a [`WwMutex`]. It does not find a thread that locks its
@@ -121,6 +122,7 @@ mod serde;
 pub mod sleep;
 #[cfg(feature = "family")]
 pub mod spin;
+pub mod stat;
 pub mod wait;
 mod watch;
 pub mod ww_mutex;
@@ -130,7 +132,6 @@ pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use names::*;
 pub use once::{Once, OnceLock, OnceState};
-pub use overlock_core::stat;
 pub use overlock_linux::Linux;
 pub use semaphore::{Permit, Semaphore};
 pub use wait::{Parker, Unparker, wait, wait_until, wake_all, wake_one};

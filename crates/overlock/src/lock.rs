@@ -35,7 +35,7 @@ pub use guard::{ArcLockGuard, Exclusive, LockGuard, MappedLockGuard};
 
 use crate::cancel::{CancelToken, Cancelled};
 use crate::guard::{Guard, Guarded, Place, sealed};
-use crate::watch::{self, How, Key};
+use crate::watch::{How, Sort, Watched};
 use crate::{Linux, deadline};
 
 /// A mutual-exclusion lock with the data that it protects, over the raw lock `R`. The usual name is
@@ -50,8 +50,7 @@ use crate::{Linux, deadline};
 /// [`Mutex`](crate::Mutex) and [`SpinLock`](crate::SpinLock) included, a handler may always try,
 /// and release what it got. A forgotten guard leaves the lock acquired.
 pub struct Lock<R, T: ?Sized> {
-    raw: R,
-    key: Key,
+    raw: Watched<R>,
     data: UnsafeCell<T>,
 }
 
@@ -65,27 +64,26 @@ impl<R, T: ?Sized> Guarded for Lock<R, T> {
     type Data = T;
 
     #[inline]
-    fn parts(&self) -> (&R, *mut T) {
+    fn parts(&self) -> (&Watched<R>, *mut T) {
         (&self.raw, self.data.get())
     }
 }
 
 impl<R: ConstLock, T> Lock<R, T> {
     /// Returns a new, unlocked lock around `data`.
-    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
     #[inline]
     pub const fn new(data: T) -> Self {
         Self::from_raw(R::INIT, data)
     }
 
-    /// As [`new`](Self::new), with a name for the feature `lockdep`. The name appears in reports
-    /// and is the lock's class: locks of one name are taken in one order. Without the feature it is
-    /// the same as `new`.
+    /// As [`new`](Self::new), with a name for the features `stat` and `lockdep`. The name appears
+    /// in reports, and locks of one name are one class: their [figures](crate::stat) are summed,
+    /// and they are taken in one order. Without these features it is the same as `new`.
     #[inline]
     pub const fn named(name: &'static str, data: T) -> Self {
         Lock {
-            raw: R::INIT,
-            key: Key::named(name),
+            raw: Watched::named(R::INIT, Sort::Mutex, name),
             data: UnsafeCell::new(data),
         }
     }
@@ -93,12 +91,11 @@ impl<R: ConstLock, T> Lock<R, T> {
 
 impl<R, T> Lock<R, T> {
     /// Returns a lock made of its parts, for raw locks that are not constants.
-    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
     #[inline]
     pub const fn from_raw(raw: R, data: T) -> Self {
         Lock {
-            raw,
-            key: Key::here(),
+            raw: Watched::new(raw, Sort::Mutex),
             data: UnsafeCell::new(data),
         }
     }
@@ -112,7 +109,7 @@ impl<R, T> Lock<R, T> {
     /// Returns the lock's parts. The raw lock is locked if a guard was forgotten.
     #[inline]
     pub fn into_inner_with_raw(self) -> (R, T) {
-        (self.raw, self.data.into_inner())
+        (self.raw.into_raw(), self.data.into_inner())
     }
 }
 
@@ -137,7 +134,7 @@ impl<R, T: ?Sized> Lock<R, T> {
     /// has forgotten.
     #[inline]
     pub const unsafe fn raw(&self) -> &R {
-        &self.raw
+        self.raw.raw()
     }
 }
 
@@ -156,7 +153,9 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire(&self, level: u8) -> R::Token {
-        let mut wanted = self.key.wanted(&self.raw, How::Exclusive, level);
+        let mut wanted = self
+            .raw
+            .wanted(How::Exclusive, level, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_lock()) {
             Some(token) => token,
             None => self.raw.lock(),
@@ -168,7 +167,8 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn attempt(&self) -> Option<R::Token> {
-        (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_lock())
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_lock());
+        self.raw.attempt(How::Exclusive, queue, attempt)
     }
 
     /// Acquires the lock, and waits as long as necessary.
@@ -250,9 +250,8 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     /// remains.
     #[inline]
     pub unsafe fn force_unlock(&self, token: R::Token) {
-        watch::release(&self.raw);
         // SAFETY: the caller's promise.
-        unsafe { self.raw.unlock(token) };
+        self.raw.release(|| unsafe { self.raw.unlock(token) });
     }
 }
 
@@ -264,9 +263,8 @@ impl<R: RawFairLock, T: ?Sized> Lock<R, T> {
     /// As for [`force_unlock`](Self::force_unlock).
     #[inline]
     pub unsafe fn force_unlock_fair(&self, token: R::Token) {
-        watch::release(&self.raw);
         // SAFETY: the caller's promise.
-        unsafe { self.raw.unlock_fair(token) };
+        self.raw.release(|| unsafe { self.raw.unlock_fair(token) });
     }
 }
 
@@ -275,11 +273,9 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_until(&self, deadline: impl FnOnce() -> overlock_core::Instant) -> Option<R::Token> {
-        let attempt = || match self.raw.try_lock() {
-            Some(token) => Some(token),
-            None => self.lock_slow(deadline),
-        };
-        (self.key).attempt(&self.raw, How::Exclusive, attempt)
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_lock());
+        let wait = || self.lock_slow(deadline);
+        (self.raw).attempt_or(How::Exclusive, queue, attempt, wait)
     }
 
     #[cold]
@@ -331,11 +327,9 @@ impl<R: RawCancelLock<Linux>, T: ?Sized> Lock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn lock_cancellable(&self, cancel: &CancelToken) -> Result<LockGuard<'_, R, T>, Cancelled> {
-        let attempt = || match self.raw.try_lock() {
-            Some(token) => Some(token),
-            None => self.raw.lock_cancellable(cancel, None),
-        };
-        let token = (self.key).attempt(&self.raw, How::Exclusive, attempt);
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_lock());
+        let wait = || self.raw.lock_cancellable(cancel, None);
+        let token = (self.raw).attempt_or(How::Exclusive, queue, attempt, wait);
         let token = token.ok_or(Cancelled)?;
         // SAFETY: just acquired.
         Ok(unsafe { Self::guard(self, token) })
@@ -390,14 +384,14 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
 }
 
 impl<R: ConstLock, T: Default> Default for Lock<R, T> {
-    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
     fn default() -> Self {
         Lock::new(T::default())
     }
 }
 
 impl<R: ConstLock, T> From<T> for Lock<R, T> {
-    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
     fn from(data: T) -> Self {
         Lock::new(data)
     }

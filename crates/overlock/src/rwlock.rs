@@ -31,7 +31,7 @@ pub use guard::{
 pub use upgradable::Upgradable;
 
 use crate::guard::{Guarded, sealed};
-use crate::watch::Key;
+use crate::watch::{Sort, Watched};
 
 /// A reader-writer lock with the data that it protects, over the raw lock `R`. The usual name is
 /// [`RwLock`](crate::RwLock).
@@ -44,8 +44,7 @@ use crate::watch::Key;
 /// in between waits for the first acquisition, and the second waits for that writer. A forgotten
 /// guard leaves the lock acquired.
 pub struct SharedLock<R, T: ?Sized> {
-    raw: R,
-    key: Key,
+    raw: Watched<R>,
     data: UnsafeCell<T>,
 }
 
@@ -60,26 +59,25 @@ impl<R, T: ?Sized> Guarded for SharedLock<R, T> {
     type Data = T;
 
     #[inline]
-    fn parts(&self) -> (&R, *mut T) {
+    fn parts(&self) -> (&Watched<R>, *mut T) {
         (&self.raw, self.data.get())
     }
 }
 
 impl<R: ConstLock, T> SharedLock<R, T> {
     /// Returns a new, unlocked lock around `data`.
-    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
     #[inline]
     pub const fn new(data: T) -> Self {
         Self::from_raw(R::INIT, data)
     }
 
-    /// As [`new`](Self::new), with a name for the feature `lockdep`: see
+    /// As [`new`](Self::new), with a name for the features `stat` and `lockdep`: see
     /// [`Lock::named`](crate::lock::Lock::named).
     #[inline]
     pub const fn named(name: &'static str, data: T) -> Self {
         SharedLock {
-            raw: R::INIT,
-            key: Key::named(name),
+            raw: Watched::named(R::INIT, Sort::RwLock, name),
             data: UnsafeCell::new(data),
         }
     }
@@ -87,12 +85,11 @@ impl<R: ConstLock, T> SharedLock<R, T> {
 
 impl<R, T> SharedLock<R, T> {
     /// Returns a lock made of its parts, for raw locks that are not constants.
-    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
     #[inline]
     pub const fn from_raw(raw: R, data: T) -> Self {
         SharedLock {
-            raw,
-            key: Key::here(),
+            raw: Watched::new(raw, Sort::RwLock),
             data: UnsafeCell::new(data),
         }
     }
@@ -106,7 +103,7 @@ impl<R, T> SharedLock<R, T> {
     /// Returns the lock's parts. The raw lock is locked if a guard was forgotten.
     #[inline]
     pub fn into_inner_with_raw(self) -> (R, T) {
-        (self.raw, self.data.into_inner())
+        (self.raw.into_raw(), self.data.into_inner())
     }
 }
 
@@ -131,7 +128,7 @@ impl<R, T: ?Sized> SharedLock<R, T> {
     /// has forgotten.
     #[inline]
     pub const unsafe fn raw(&self) -> &R {
-        &self.raw
+        self.raw.raw()
     }
 }
 
@@ -157,14 +154,14 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
 }
 
 impl<R: ConstLock, T: Default> Default for SharedLock<R, T> {
-    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
     fn default() -> Self {
         SharedLock::new(T::default())
     }
 }
 
 impl<R: ConstLock, T> From<T> for SharedLock<R, T> {
-    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
     fn from(data: T) -> Self {
         SharedLock::new(data)
     }

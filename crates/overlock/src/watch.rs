@@ -1,12 +1,222 @@
-//! Calls of the locks with data to the validator of lock order. Without the feature `lockdep` all
-//! functions are empty, and inlined.
+//! The watchers of the locks with data: the validator of lock order (feature `lockdep`), and the
+//! statistics (feature `stat`). Without these features all functions are empty, and inlined.
 
-#[cfg(not(feature = "lockdep"))]
-mod off;
-#[cfg(feature = "lockdep")]
-mod on;
+#[cfg_attr(not(feature = "stat"), path = "watch/counts/off.rs")]
+#[cfg_attr(feature = "stat", path = "watch/counts/on.rs")]
+mod counts;
+#[cfg_attr(not(feature = "lockdep"), path = "watch/order/off.rs")]
+#[cfg_attr(feature = "lockdep", path = "watch/order/on.rs")]
+mod order;
 
-#[cfg(not(feature = "lockdep"))]
-pub(crate) use off::*;
-#[cfg(feature = "lockdep")]
-pub(crate) use on::*;
+use std::fmt;
+use std::ops::Deref;
+
+pub(crate) use order::here;
+
+/// How a lock is acquired.
+#[derive(Clone, Copy)]
+pub(crate) enum How {
+    Exclusive,
+    Shared,
+}
+
+/// The sort of a lock, by which its acquisitions are called.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "stat"), allow(dead_code))]
+pub(crate) enum Sort {
+    Mutex,
+    RwLock,
+}
+
+/// A raw lock, and what its watchers keep of it.
+pub struct Watched<R> {
+    raw: R,
+    order: order::Key,
+    counts: counts::Key,
+}
+
+// A name costs nothing where nobody asks for it.
+#[cfg(not(any(feature = "lockdep", feature = "stat")))]
+const _: () = assert!(size_of::<Watched<u32>>() == size_of::<u32>());
+
+impl<R> Deref for Watched<R> {
+    type Target = R;
+
+    #[inline(always)]
+    fn deref(&self) -> &R {
+        &self.raw
+    }
+}
+
+impl<R> fmt::Debug for Watched<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Watched { .. }")
+    }
+}
+
+impl<R> Watched<R> {
+    /// A lock that is known by the line of the caller.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) const fn new(raw: R, sort: Sort) -> Self {
+        Watched {
+            raw,
+            order: order::Key::here(),
+            counts: counts::Key::here(sort),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn named(raw: R, sort: Sort, name: &'static str) -> Self {
+        Watched {
+            raw,
+            order: order::Key::named(name),
+            counts: counts::Key::named(name, sort),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn raw(&self) -> &R {
+        &self.raw
+    }
+
+    #[inline(always)]
+    pub(crate) fn into_raw(self) -> R {
+        self.raw
+    }
+
+    /// The lock is about to be acquired, however long that takes.
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline(always)]
+    pub(crate) fn wanted(&self, how: How, level: u8, queue: impl Fn() -> bool) -> Wanted<'_, R> {
+        Wanted {
+            order: self.order.wanted(&self.raw, how, level),
+            counts: self.counts.wanted(&self.raw, how, queue),
+        }
+    }
+
+    /// Acquires by `attempt`, which does not wait. `queue` tells whether others wait.
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline(always)]
+    pub(crate) fn attempt<T>(
+        &self,
+        how: How,
+        queue: impl Fn() -> bool,
+        attempt: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        self.order.attempt(&self.raw, how, || {
+            let wanted = self.counts.wanted(&self.raw, how, queue);
+            let token = attempt()?;
+            wanted.acquired();
+            Some(token)
+        })
+    }
+
+    /// Acquires by `attempt`, or else by `wait`, which ends by itself.
+    #[cfg_attr(feature = "lockdep", track_caller)]
+    #[inline(always)]
+    pub(crate) fn attempt_or<T>(
+        &self,
+        how: How,
+        queue: impl Fn() -> bool,
+        attempt: impl FnOnce() -> Option<T>,
+        wait: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        self.order.attempt(&self.raw, how, || {
+            let mut wanted = self.counts.wanted(&self.raw, how, queue);
+            let token = attempt().or_else(|| {
+                wanted.waits();
+                wait()
+            });
+            match token {
+                Some(_) => wanted.acquired(),
+                None => wanted.gave_up(),
+            }
+            token
+        })
+    }
+
+    /// Releases the lock by `release`.
+    #[inline(always)]
+    pub(crate) fn release<T>(&self, release: impl FnOnce() -> T) -> T {
+        order::release(&self.raw);
+        self.counts.release(&self.raw, release)
+    }
+
+    /// The lock is about to be held as a reader.
+    #[inline(always)]
+    pub(crate) fn downgrades(&self) {
+        order::downgrade(&self.raw);
+        self.counts.downgrade(&self.raw);
+    }
+
+    /// The lock is about to be released for a while.
+    #[inline(always)]
+    pub(crate) fn pause(&self) -> Paused {
+        Paused {
+            order: order::pause(&self.raw),
+            counts: self.counts.pause(&self.raw),
+        }
+    }
+
+    /// Releases and acquires again, by `f`.
+    #[inline(always)]
+    pub(crate) fn paused<T>(&self, f: impl FnOnce() -> T) -> T {
+        self.pause().end(self, f)
+    }
+
+    /// Releases, sleeps, and acquires again, by `f`.
+    #[inline(always)]
+    pub(crate) fn asleep<T>(&self, here: order::Here, f: impl FnOnce() -> T) -> T {
+        let paused = self.counts.pause(&self.raw);
+        let result = order::asleep(here, &self.raw, f);
+        self.counts.end(paused);
+        result
+    }
+}
+
+/// An acquisition that is released for a while.
+pub(crate) struct Paused {
+    order: order::Paused,
+    counts: counts::Paused,
+}
+
+impl Paused {
+    /// Acquires again by `lock`.
+    #[inline(always)]
+    pub(crate) fn end<R, T>(self, of: &Watched<R>, lock: impl FnOnce() -> T) -> T {
+        let token = self.order.end(lock);
+        of.counts.end(self.counts);
+        token
+    }
+}
+
+/// An acquisition that may wait.
+pub(crate) struct Wanted<'a, R> {
+    order: order::Wanted,
+    counts: counts::Wanted<'a, R>,
+}
+
+impl<R> Wanted<'_, R> {
+    /// Tries `attempt`, which does not wait, where watchers need to know whether the caller waits.
+    /// If it fails, the caller waits for the lock.
+    #[inline(always)]
+    pub(crate) fn attempt<T>(&mut self, attempt: impl FnOnce() -> Option<T>) -> Option<T> {
+        if !order::TRIES && !self.counts.is_on() {
+            return None;
+        }
+        let token = attempt();
+        if token.is_none() {
+            self.order.waits();
+            self.counts.waits();
+        }
+        token
+    }
+
+    /// The lock is acquired.
+    #[inline(always)]
+    pub(crate) fn acquired(self) {
+        self.order.acquired();
+        self.counts.acquired();
+    }
+}

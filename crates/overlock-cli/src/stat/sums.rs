@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_shared::{Entry, ObjectKind, Table};
+use overlock_shared::{Entry, ObjectKind, Path, Table};
 
 use super::rows::{Event, Holder, Kept, Object, Row, Spins, Times, stack};
 use super::symbols::{Place, Symbols};
@@ -34,6 +34,14 @@ struct Counts {
     as_lock: u64,
 }
 
+/// The name that the program has given to its locks.
+fn given(table: &Table, number: u32) -> Option<String> {
+    let name = table.names.get((number as usize).checked_sub(1)?)?;
+    let mut buffer = [0; Path::MAX];
+    let text = name.get(&mut buffer)?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
 /// Entries with the same names.
 #[derive(Debug)]
 pub struct Sum {
@@ -60,13 +68,17 @@ impl Sum {
         let places = |number: &std::sync::atomic::AtomicU32, site: &AtomicU64| {
             stack(table, number.load(Relaxed), site.load(Relaxed), symbols)
         };
-        let init = places(&entry.init_stack, &entry.init);
-        let init = wrappers::named(&init).cloned();
+        let given = entry.name().and_then(|number| given(table, number));
+        let init = match given {
+            Some(_) => None,
+            None => wrappers::named(&places(&entry.init_stack, &entry.init)).cloned(),
+        };
         let stack = places(&entry.stack, &entry.site);
         let variable = symbols.variable(object);
         // Of an array or a structure: its locks are one row.
         let variable = variable.map(|(name, _)| name);
-        let name = variable.or_else(|| init.as_ref().map(|init| format!("of {init}")));
+        let name = given.or(variable);
+        let name = name.or_else(|| init.as_ref().map(|init| format!("of {init}")));
         let unknown = || match kind {
             // Of an epoll object there is the file descriptor.
             ObjectKind::Poll if (1..1 << 20).contains(&object) => format!("epoll {object}"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use overlock_core::raw::RawFairRwLock;
 
 use super::{Alone, Guard, Guarded, MappedGuard, MappedReadGuard, Mode, Place};
+use crate::watch::Watched;
 
 /// A [`Mode`] whose holder can hand the lock off to a waiter. [`Exclusive`](crate::lock::Exclusive)
 /// is one if the raw lock is a [`RawFairLock`](overlock_core::raw::RawFairLock), the other three if
@@ -14,13 +15,13 @@ pub trait Fair: Mode {
     ///
     /// As for [`Mode::release`].
     #[doc(hidden)]
-    unsafe fn release_fair(raw: &Self::Raw, token: Self::Token);
+    unsafe fn release_fair(raw: &Watched<Self::Raw>, token: Self::Token);
 
     /// # Safety
     ///
     /// As for [`Mode::release`].
     #[doc(hidden)]
-    unsafe fn bump(raw: &Self::Raw, token: Self::Token) -> Self::Token;
+    unsafe fn bump(raw: &Watched<Self::Raw>, token: Self::Token) -> Self::Token;
 }
 
 impl<P: Place<Raw = M::Raw>, M: Fair> Guard<P, M> {

@@ -14,10 +14,11 @@ use overlock_core::raw::RawRwLock;
 
 use super::{Alone, Fair, Guard, Guarded, Mode};
 use crate::rwlock::Read;
+use crate::watch::Watched;
 
 /// An acquisition of `raw`, released when dropped.
 pub(super) struct Held<'a, M: Mode> {
-    raw: &'a M::Raw,
+    raw: &'a Watched<M::Raw>,
     token: ManuallyDrop<M::Token>,
 }
 

@@ -17,30 +17,28 @@ macro_rules! mode {
             type Token = R::$token;
 
             #[inline]
-            fn acquire(raw: &R) -> R::$token {
+            fn acquire(raw: &$crate::watch::Watched<R>) -> R::$token {
                 raw.$acquire()
             }
 
             #[inline]
-            unsafe fn release(raw: &R, token: R::$token) {
-                $crate::watch::release(raw);
+            unsafe fn release(raw: &$crate::watch::Watched<R>, token: R::$token) {
                 // SAFETY: the caller's promise.
-                unsafe { raw.$unlock(token) };
+                raw.release(|| unsafe { raw.$unlock(token) });
             }
         }
 
         impl<R: $fair> $crate::guard::Fair for $mode<R> {
             #[inline]
-            unsafe fn release_fair(raw: &R, token: R::$token) {
-                $crate::watch::release(raw);
+            unsafe fn release_fair(raw: &$crate::watch::Watched<R>, token: R::$token) {
                 // SAFETY: the caller's promise.
-                unsafe { raw.$unlock_fair(token) };
+                raw.release(|| unsafe { raw.$unlock_fair(token) });
             }
 
             #[inline]
-            unsafe fn bump(raw: &R, token: R::$token) -> R::$token {
+            unsafe fn bump(raw: &$crate::watch::Watched<R>, token: R::$token) -> R::$token {
                 // SAFETY: the caller's promise.
-                $crate::watch::paused(raw, || unsafe { raw.$bump(token) })
+                raw.paused(|| unsafe { raw.$bump(token) })
             }
         }
     };

@@ -8,7 +8,7 @@ use overlock_core::raw::{RawFairRwLock, RawRwLock, RawTimedRwLock};
 use super::{ArcReadGuard, ArcWriteGuard, Read, ReadGuard, SharedLock, Write, WriteGuard};
 use crate::deadline;
 use crate::guard::{Guard, Place};
-use crate::watch::{self, How};
+use crate::watch::How;
 
 impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// # Safety
@@ -33,7 +33,9 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_read(&self, level: u8) -> R::Read {
-        let mut wanted = self.key.wanted(&self.raw, How::Shared, level);
+        let mut wanted = self
+            .raw
+            .wanted(How::Shared, level, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_read()) {
             Some(token) => token,
             None => self.raw.read(),
@@ -45,7 +47,9 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_write(&self, level: u8) -> R::Write {
-        let mut wanted = self.key.wanted(&self.raw, How::Exclusive, level);
+        let mut wanted = self
+            .raw
+            .wanted(How::Exclusive, level, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_write()) {
             Some(token) => token,
             None => self.raw.write(),
@@ -57,13 +61,21 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn attempt_read(&self) -> Option<R::Read> {
-        (self.key).attempt(&self.raw, How::Shared, || self.raw.try_read())
+        (self.raw).attempt(
+            How::Shared,
+            || self.raw.is_contended(),
+            || self.raw.try_read(),
+        )
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn attempt_write(&self) -> Option<R::Write> {
-        (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_write())
+        (self.raw).attempt(
+            How::Exclusive,
+            || self.raw.is_contended(),
+            || self.raw.try_write(),
+        )
     }
 
     /// Acquires the lock together with other readers, and waits as long as necessary. The calling
@@ -216,9 +228,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// data from that guard remains.
     #[inline]
     pub unsafe fn force_unlock_read(&self, token: R::Read) {
-        watch::release(&self.raw);
         // SAFETY: the caller's promise.
-        unsafe { self.raw.unlock_read(token) };
+        self.raw.release(|| unsafe { self.raw.unlock_read(token) });
     }
 
     /// Releases a writer's acquisition whose guard was forgotten.
@@ -229,9 +240,8 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// data remains.
     #[inline]
     pub unsafe fn force_unlock_write(&self, token: R::Write) {
-        watch::release(&self.raw);
         // SAFETY: the caller's promise.
-        unsafe { self.raw.unlock_write(token) };
+        self.raw.release(|| unsafe { self.raw.unlock_write(token) });
     }
 }
 
@@ -244,9 +254,9 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
     /// As for [`force_unlock_read`](Self::force_unlock_read).
     #[inline]
     pub unsafe fn force_unlock_read_fair(&self, token: R::Read) {
-        watch::release(&self.raw);
         // SAFETY: the caller's promise.
-        unsafe { self.raw.unlock_read_fair(token) };
+        self.raw
+            .release(|| unsafe { self.raw.unlock_read_fair(token) });
     }
 
     /// As [`force_unlock_write`](Self::force_unlock_write), but hands the lock off to a waiter if
@@ -257,9 +267,9 @@ impl<R: RawFairRwLock, T: ?Sized> SharedLock<R, T> {
     /// As for [`force_unlock_write`](Self::force_unlock_write).
     #[inline]
     pub unsafe fn force_unlock_write_fair(&self, token: R::Write) {
-        watch::release(&self.raw);
         // SAFETY: the caller's promise.
-        unsafe { self.raw.unlock_write_fair(token) };
+        self.raw
+            .release(|| unsafe { self.raw.unlock_write_fair(token) });
     }
 }
 
@@ -269,11 +279,8 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn read_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Read> {
-        let attempt = || match self.raw.try_read() {
-            Some(token) => Some(token),
-            None => self.read_slow(limit),
-        };
-        self.key.attempt(&self.raw, How::Shared, attempt)
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_read());
+        (self.raw).attempt_or(How::Shared, queue, attempt, || self.read_slow(limit))
     }
 
     #[cold]
@@ -285,11 +292,8 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn write_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Write> {
-        let attempt = || match self.raw.try_write() {
-            Some(token) => Some(token),
-            None => self.write_slow(limit),
-        };
-        self.key.attempt(&self.raw, How::Exclusive, attempt)
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_write());
+        (self.raw).attempt_or(How::Exclusive, queue, attempt, || self.write_slow(limit))
     }
 
     #[cold]

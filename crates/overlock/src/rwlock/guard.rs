@@ -6,7 +6,6 @@ use overlock_core::raw::{RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawUpgrad
 
 use super::{SharedLock, Upgradable};
 use crate::guard::{Alone, Guard, MappedGuard, Mode, Place, mode};
-use crate::watch;
 
 pub use crate::guard::MappedReadGuard;
 
@@ -77,7 +76,7 @@ impl<P: Place<Raw = R>, R: RawDowngradeRwLock> Guard<P, Write<R>> {
     #[inline]
     pub fn downgrade(s: Self) -> Guard<P, Read<R>> {
         let (place, token) = s.into_parts();
-        watch::downgrade(place.parts().0);
+        place.parts().0.downgrades();
         // SAFETY: the guard's own acquisition, on its thread.
         let token = unsafe { place.parts().0.downgrade(token) };
         // SAFETY: the writer's acquisition has become a reader's, by this thread.

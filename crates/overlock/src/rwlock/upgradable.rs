@@ -9,7 +9,7 @@ use overlock_core::raw::{RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 use super::{ArcUpgradableReadGuard, Read, SharedLock, UpgradableReadGuard, Write};
 use crate::deadline;
 use crate::guard::{Guard, Place, mode, or_abort};
-use crate::watch::{self, How};
+use crate::watch::How;
 
 mode! {
     /// The mode of a reader that can become the writer: shared with plain readers, one of its kind
@@ -50,7 +50,9 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_upgradable(&self) -> R::Upgradable {
-        let mut wanted = self.key.wanted(&self.raw, How::Exclusive, 0);
+        let mut wanted = self
+            .raw
+            .wanted(How::Exclusive, 0, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_upgradable()) {
             Some(token) => token,
             None => self.raw.upgradable(),
@@ -62,7 +64,11 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn attempt_upgradable(&self) -> Option<R::Upgradable> {
-        (self.key).attempt(&self.raw, How::Exclusive, || self.raw.try_upgradable())
+        (self.raw).attempt(
+            How::Exclusive,
+            || self.raw.is_contended(),
+            || self.raw.try_upgradable(),
+        )
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]
@@ -71,11 +77,10 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         &self,
         limit: impl FnOnce() -> overlock_core::Instant,
     ) -> Option<R::Upgradable> {
-        let attempt = || match self.raw.try_upgradable() {
-            Some(token) => Some(token),
-            None => self.upgradable_slow(limit),
-        };
-        self.key.attempt(&self.raw, How::Exclusive, attempt)
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_upgradable());
+        (self.raw).attempt_or(How::Exclusive, queue, attempt, || {
+            self.upgradable_slow(limit)
+        })
     }
 
     #[cold]
@@ -216,9 +221,10 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
     pub fn upgrade(s: Self) -> Guard<P, Write<R>> {
         let (place, token) = s.into_parts();
         // SAFETY: the guard's own acquisition, on its thread.
-        let token = watch::paused(place.parts().0, || unsafe {
-            place.parts().0.upgrade(token)
-        });
+        let token = place
+            .parts()
+            .0
+            .paused(|| unsafe { place.parts().0.upgrade(token) });
         // SAFETY: the acquisition has become the writer's, by this thread.
         unsafe { Guard::new(place, token) }
     }
@@ -261,7 +267,7 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
     #[inline]
     pub fn downgrade(s: Self) -> Guard<P, Read<R>> {
         let (place, token) = s.into_parts();
-        watch::downgrade(place.parts().0);
+        place.parts().0.downgrades();
         // SAFETY: the guard's own acquisition, on its thread.
         let token = unsafe { place.parts().0.downgrade_upgradable(token) };
         // SAFETY: the acquisition has become a plain reader's, by this thread.
@@ -282,7 +288,7 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         // SAFETY: `while_writer` gives the guard a token again, or the process ends.
         let token = unsafe { self.take_token() };
         // SAFETY: the guard's own acquisition, on its thread.
-        let token = or_abort(|| watch::paused(self.raw(), || unsafe { self.raw().upgrade(token) }));
+        let token = or_abort(|| (self.raw()).paused(|| unsafe { self.raw().upgrade(token) }));
         self.while_writer(token, f)
     }
 

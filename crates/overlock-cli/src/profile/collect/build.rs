@@ -160,7 +160,10 @@ impl Builder {
         };
         let stack =
             |number: &AtomicU32, site| stat::addresses(table, number.load(Relaxed), load(site));
-        let init = stack(&entry.init_stack, &entry.init);
+        let init = match entry.name() {
+            Some(_) => Vec::new(),
+            None => stack(&entry.init_stack, &entry.init),
+        };
         let stack = stack(&entry.stack, &entry.site);
         let init = (!init.is_empty()).then(|| self.stack(symbols, &init));
         let stack = self.stack(symbols, &stack);

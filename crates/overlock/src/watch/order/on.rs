@@ -1,4 +1,4 @@
-//! The calls with the validator: see [`lockdep`].
+//! With the validator: see [`lockdep`].
 
 use std::panic::Location;
 use std::ptr;
@@ -8,12 +8,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use overlock_lockdep::__private::{self as lockdep_types, Held};
 use overlock_lockdep::{self as lockdep, ClassId, Site};
 
-/// How a lock is acquired.
-#[derive(Clone, Copy)]
-pub(crate) enum How {
-    Exclusive,
-    Shared,
-}
+use crate::watch::How;
+
+/// Whether attempts come before waits.
+pub(crate) const TRIES: bool = true;
 
 impl From<How> for lockdep::How {
     #[inline]
@@ -128,20 +126,16 @@ impl Key {
 /// An acquisition that may wait.
 pub(crate) struct Wanted {
     held: Held,
-    /// Whether the caller waits: `attempt` has failed.
+    /// Whether the caller waits.
     waits: bool,
 }
 
 impl Wanted {
-    /// Tries `attempt`, which does not wait. If it fails, the caller waits for the lock.
+    /// The lock is not free, and the caller waits for it.
     #[inline]
-    pub(crate) fn attempt<T>(&mut self, attempt: impl FnOnce() -> Option<T>) -> Option<T> {
-        let token = attempt();
-        if token.is_none() {
-            self.waits = true;
-            lockdep_types::waits(&self.held);
-        }
-        token
+    pub(crate) fn waits(&mut self) {
+        self.waits = true;
+        lockdep_types::waits(&self.held);
     }
 
     /// The lock is acquired.
@@ -197,10 +191,8 @@ impl Paused {
     }
 }
 
-/// Releases and acquires again, by `f`.
-pub(crate) fn paused<R, T>(raw: &R, f: impl FnOnce() -> T) -> T {
-    pause(raw).end(f)
-}
+/// A line of the caller's.
+pub(crate) type Here = Site;
 
 /// Returns the line of the caller.
 #[track_caller]

@@ -1,11 +1,9 @@
 //! Without the validator.
 
-/// How a lock is acquired.
-#[derive(Clone, Copy)]
-pub(crate) enum How {
-    Exclusive,
-    Shared,
-}
+use crate::watch::How;
+
+/// Whether attempts come before waits.
+pub(crate) const TRIES: bool = false;
 
 /// Identifies a lock's class.
 pub(crate) struct Key;
@@ -43,12 +41,9 @@ impl Key {
 pub(crate) struct Wanted;
 
 impl Wanted {
-    /// Tries `attempt`, which does not wait, where the validator needs to know whether the caller
-    /// waits: not here.
+    /// The lock is not free, and the caller waits for it.
     #[inline(always)]
-    pub(crate) fn attempt<T>(&mut self, _: impl FnOnce() -> Option<T>) -> Option<T> {
-        None
-    }
+    pub(crate) fn waits(&mut self) {}
 
     /// The lock is acquired.
     #[inline(always)]
@@ -77,12 +72,6 @@ impl Paused {
     pub(crate) fn end<T>(self, lock: impl FnOnce() -> T) -> T {
         lock()
     }
-}
-
-/// Releases and acquires again, by `f`.
-#[inline(always)]
-pub(crate) fn paused<R, T>(_: &R, f: impl FnOnce() -> T) -> T {
-    f()
 }
 
 /// A line of the caller's.
