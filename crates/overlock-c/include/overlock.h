@@ -195,6 +195,54 @@ int ovl_cond_signal(ovl_cond_t *cond);
  * without it. */
 int ovl_cond_broadcast(ovl_cond_t *cond);
 
+/* ---- Statistics ----
+ *
+ * With OVERLOCK_STAT=1 in the environment, and after ovl_stat_enable(1), locks with a name are
+ * counted. With that variable the program overlock sees them too: overlock profile -- PROGRAM,
+ * overlock top PID. These functions allocate, and are not for signal handlers; those that give
+ * names allocate nothing. A child of fork() begins with the figures of its parent. */
+
+/* Gives a mutex a name, which is copied. Locks of one name are summed. Does nothing while nothing
+ * is counted, and then costs nothing later. Ends with ovl_mutex_destroy or ovl_mutex_init: before
+ * the memory is used for something else, one of them must be called. 0, EINVAL: the name is null,
+ * or ENOMEM: there are too many locks with names. */
+int ovl_mutex_name(ovl_mutex_t *mutex, const char *name);
+
+/* The same for a reader-writer lock. */
+int ovl_rwlock_name(ovl_rwlock_t *rwlock, const char *name);
+
+/* Starts or stops counting. Does nothing with OVERLOCK_STAT=1. 0. */
+int ovl_stat_enable(int on);
+
+/* What was counted of the locks of one name and kind. Times are in nanoseconds. Percentiles are at
+ * most an eighth too long. Holds are measured of a sample, and after waits; not of readers. */
+typedef struct {
+    const char *name;
+    const char *kind; /* "mutex", "read" or "write" */
+    uint64_t acquisitions;
+    uint64_t waits; /* those that found the lock held, with those that gave up */
+    uint64_t gave_up;
+    uint64_t waited_ns;
+    uint64_t p50_ns;
+    uint64_t p90_ns;
+    uint64_t p99_ns;
+    uint64_t p999_ns;
+    uint64_t longest_wait_ns;
+    uint64_t holds;
+    uint64_t held_ns;
+    uint64_t longest_hold_ns;
+} ovl_stat_t;
+
+/* Is called with figures, and with data. What it is given is gone when it returns. */
+typedef int (*ovl_stat_visit_t)(const ovl_stat_t *figures, void *data);
+
+/* Calls visit for all figures, the longest waits first, until it does not return 0. Returns what it
+ * has returned last, or 0. */
+int ovl_stat_each(ovl_stat_visit_t visit, void *data);
+
+/* Writes all figures to a file descriptor, as a table. 0, or the error number of the write. */
+int ovl_stat_print(int fd);
+
 /* ---- Private from here on: the fast paths of a mutex ---- */
 
 OVL_PRIVATE_ASSERT(sizeof(ovl_mutex_t) == 4);
@@ -244,6 +292,7 @@ OVL_PRIVATE_INLINE int ovl_mutex_unlock(ovl_mutex_t *mutex) {
 
 static __inline__ int ovl_spinlock_init(ovl_spinlock_t *lock) { return ovl_mutex_init(lock); }
 static __inline__ int ovl_spinlock_destroy(ovl_spinlock_t *lock) { return ovl_mutex_destroy(lock); }
+static __inline__ int ovl_spinlock_name(ovl_spinlock_t *lock, const char *name) { return ovl_mutex_name(lock, name); }
 static __inline__ int ovl_spinlock_after_fork(ovl_spinlock_t *lock) { return ovl_mutex_after_fork(lock); }
 static __inline__ int ovl_spinlock_lock(ovl_spinlock_t *lock) { return ovl_mutex_lock(lock); }
 static __inline__ int ovl_spinlock_trylock(ovl_spinlock_t *lock) { return ovl_mutex_trylock(lock); }

@@ -77,6 +77,10 @@ public:
         return detail::until(end, [this](const timespec& at) { return attempt(at); });
     }
 
+    // For statistics: see ovl_mutex_name. Without a destructor that would forget it, so the name
+    // stays until the memory is named anew: give names to locks that live as long as the program.
+    void name(const char* text) noexcept { ovl_mutex_name(&raw_, text); }
+
     native_handle_type native_handle() noexcept { return &raw_; }
 
 private:
@@ -120,6 +124,9 @@ public:
     bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& end) {
         return detail::until(end, [this](const timespec& at) { return attempt_shared(at); });
     }
+
+    // As mutex::name.
+    void name(const char* text) noexcept { ovl_rwlock_name(&raw_, text); }
 
     native_handle_type native_handle() noexcept { return &raw_; }
 

@@ -9,7 +9,7 @@ use overlock_core::sleep;
 use overlock_core::{Instant, Platform};
 
 use crate::deadline::deadline;
-use crate::mutex::Mutex;
+use crate::mutex::{self, Mutex};
 
 /// A condition variable for [`Mutex`].
 pub type Cond = sleep::Condvar<Linux>;
@@ -102,7 +102,8 @@ unsafe fn wait(cond: *mut Cond, mutex: *mut Mutex, until: Option<Instant>) -> bo
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
     // SAFETY: the caller's promise.
-    unsafe { cond.wait_limited(mutex, (), until.map(Into::into), None) }.1
+    let wait = || unsafe { cond.wait_limited(mutex, (), until.map(Into::into), None) };
+    mutex::again(mutex, wait).1
 }
 
 /// `ovl_cond_signal`.

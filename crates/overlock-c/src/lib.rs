@@ -16,7 +16,9 @@ pub mod deadline;
 mod fork;
 mod layout;
 pub mod mutex;
+mod named;
 pub mod rwlock;
+pub mod stat;
 
 use core::ffi::{CStr, c_char, c_int};
 

@@ -1,12 +1,13 @@
 //! `ovl_rwlock_t`.
 
-use core::ffi::c_int;
+use core::ffi::{c_char, c_int};
 
 use libc::timespec;
 use overlock_core::raw::{RawForkRwLock, RawRwLock, RawTimedRwLock};
+use overlock_stat::ObjectKind;
 
 use crate::deadline::deadline;
-use crate::{or_busy, or_late};
+use crate::{named, or_busy, or_late};
 
 /// The recommended reader-writer lock.
 pub type RwLock = overlock::RawRwLock;
@@ -18,6 +19,7 @@ pub type RwLock = overlock::RawRwLock;
 /// Memory for a lock, not in use as one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ovl_rwlock_init(rwlock: *mut RwLock) -> c_int {
+    named::forget(rwlock);
     // SAFETY: the caller's promise.
     unsafe { rwlock.write(RwLock::new()) };
     0
@@ -32,7 +34,11 @@ pub unsafe extern "C" fn ovl_rwlock_init(rwlock: *mut RwLock) -> c_int {
 pub unsafe extern "C" fn ovl_rwlock_destroy(rwlock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*rwlock };
-    or_busy(!lock.is_locked() && !lock.is_contended())
+    let is_unused = !lock.is_locked() && !lock.is_contended();
+    if is_unused {
+        named::forget(rwlock);
+    }
+    or_busy(is_unused)
 }
 
 /// `ovl_rwlock_after_fork`.
@@ -50,8 +56,46 @@ pub unsafe extern "C" fn ovl_rwlock_after_fork(rwlock: *mut RwLock, written: c_i
     0
 }
 
+/// `ovl_rwlock_name`.
+///
+/// # Safety
+///
+/// A lock; `name` is null, or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ovl_rwlock_name(rwlock: *mut RwLock, name: *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    match unsafe { named::rwlock(rwlock.addr(), name) } {
+        Ok(_) => 0,
+        Err(error) => error,
+    }
+}
+
+/// Acquires the lock by `attempt`, or else by `wait`, if there is that.
+#[cold]
+fn acquire_counted(
+    lock: &RwLock,
+    kind: ObjectKind,
+    attempt: impl Fn() -> bool,
+    wait: Option<impl FnOnce() -> bool>,
+) -> bool {
+    match named::lock(lock, kind) {
+        Some(counted) => named::acquire(&counted, lock.is_contended(), attempt, wait),
+        None => attempt() || wait.is_some_and(|wait| wait()),
+    }
+}
+
+/// Releases the lock by `release`.
+#[inline]
+fn release(lock: &RwLock, release: impl FnOnce()) {
+    let counted = (named::may_be_counted()).then(|| named::lock(lock, ObjectKind::Write));
+    match counted.flatten() {
+        Some(counted) => counted.releases(release),
+        None => release(),
+    }
+}
+
 macro_rules! acquisitions {
-    ($($name:ident, $try_name:ident, $timed_name:ident: $lock:ident, $try_lock:ident, $lock_until:ident;)*) => {$(
+    ($($kind:ident: $name:ident, $try_name:ident, $timed_name:ident: $lock:ident, $try_lock:ident, $lock_until:ident;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
@@ -61,7 +105,16 @@ macro_rules! acquisitions {
         pub unsafe extern "C" fn $name(rwlock: *mut RwLock) -> c_int {
             // SAFETY: the caller's promise.
             let lock = unsafe { &*rwlock };
-            lock.$lock();
+            if named::may_be_counted() {
+                let wait = || {
+                    lock.$lock();
+                    true
+                };
+                let attempt = || lock.$try_lock().is_some();
+                acquire_counted(lock, ObjectKind::$kind, attempt, Some(wait));
+            } else {
+                lock.$lock();
+            }
             0
         }
 
@@ -74,7 +127,14 @@ macro_rules! acquisitions {
         pub unsafe extern "C" fn $try_name(rwlock: *mut RwLock) -> c_int {
             // SAFETY: the caller's promise.
             let lock = unsafe { &*rwlock };
-            or_busy(lock.$try_lock().is_some())
+            let attempt = || lock.$try_lock().is_some();
+            or_busy(match named::may_be_counted() {
+                true => {
+                    let wait: Option<fn() -> bool> = None;
+                    acquire_counted(lock, ObjectKind::$kind, attempt, wait)
+                }
+                false => attempt(),
+            })
         }
 
         #[doc = concat!("`", stringify!($timed_name), "`.")]
@@ -87,17 +147,25 @@ macro_rules! acquisitions {
             // SAFETY: the caller's promise.
             let lock = unsafe { &*rwlock };
             // SAFETY: the caller's promise.
-            match unsafe { deadline(at) } {
-                Ok(deadline) => or_late(lock.$lock_until(deadline).is_some()),
-                Err(error) => error,
-            }
+            let deadline = match unsafe { deadline(at) } {
+                Ok(deadline) => deadline,
+                Err(error) => return error,
+            };
+            let wait = || lock.$lock_until(deadline).is_some();
+            or_late(match named::may_be_counted() {
+                true => {
+                    let attempt = || lock.$try_lock().is_some();
+                    acquire_counted(lock, ObjectKind::$kind, attempt, Some(wait))
+                }
+                false => wait(),
+            })
         }
     )*};
 }
 
 acquisitions! {
-    ovl_rwlock_rdlock, ovl_rwlock_tryrdlock, ovl_rwlock_timedrdlock: read, try_read, read_until;
-    ovl_rwlock_wrlock, ovl_rwlock_trywrlock, ovl_rwlock_timedwrlock: write, try_write, write_until;
+    Read: ovl_rwlock_rdlock, ovl_rwlock_tryrdlock, ovl_rwlock_timedrdlock: read, try_read, read_until;
+    Write: ovl_rwlock_wrlock, ovl_rwlock_trywrlock, ovl_rwlock_timedwrlock: write, try_write, write_until;
 }
 
 /// `ovl_rwlock_rdunlock`.
@@ -110,7 +178,7 @@ pub unsafe extern "C" fn ovl_rwlock_rdunlock(rwlock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*rwlock };
     // SAFETY: the caller's promise.
-    unsafe { lock.unlock_read(()) };
+    release(lock, || unsafe { lock.unlock_read(()) });
     0
 }
 
@@ -124,6 +192,6 @@ pub unsafe extern "C" fn ovl_rwlock_wrunlock(rwlock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &*rwlock };
     // SAFETY: the caller's promise.
-    unsafe { lock.unlock_write(()) };
+    release(lock, || unsafe { lock.unlock_write(()) });
     0
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::fs;
 use std::process::Command;
 
@@ -12,6 +12,7 @@ use libc::timespec;
 use overlock_c::cond::{self, Cond};
 use overlock_c::mutex::{self, Mutex};
 use overlock_c::rwlock::{self, RwLock};
+use overlock_c::stat::{self, Visit};
 
 #[test]
 fn its_numbers_are_those_of_the_library() {
@@ -71,6 +72,8 @@ types! {
     c_int: "int ";
     *const c_char: "const char *";
     *const timespec: "const struct timespec *";
+    *mut c_void: "void *";
+    Visit: "ovl_stat_visit_t ";
     *mut Mutex: "ovl_mutex_t *";
     *mut RwLock: "ovl_rwlock_t *";
     *mut Cond: "ovl_cond_t *";
@@ -95,6 +98,7 @@ fn functions() -> BTreeSet<String> {
         mutex::ovl_mutex_init: (*mut Mutex) -> c_int;
         mutex::ovl_mutex_destroy: (*mut Mutex) -> c_int;
         mutex::ovl_mutex_after_fork: (*mut Mutex) -> c_int;
+        mutex::ovl_mutex_name: (*mut Mutex, *const c_char) -> c_int;
         mutex::ovl_mutex_lock: (*mut Mutex) -> c_int;
         mutex::ovl_mutex_trylock: (*mut Mutex) -> c_int;
         mutex::ovl_mutex_timedlock: (*mut Mutex, *const timespec) -> c_int;
@@ -102,6 +106,7 @@ fn functions() -> BTreeSet<String> {
         rwlock::ovl_rwlock_init: (*mut RwLock) -> c_int;
         rwlock::ovl_rwlock_destroy: (*mut RwLock) -> c_int;
         rwlock::ovl_rwlock_after_fork: (*mut RwLock, c_int) -> c_int;
+        rwlock::ovl_rwlock_name: (*mut RwLock, *const c_char) -> c_int;
         rwlock::ovl_rwlock_rdlock: (*mut RwLock) -> c_int;
         rwlock::ovl_rwlock_tryrdlock: (*mut RwLock) -> c_int;
         rwlock::ovl_rwlock_timedrdlock: (*mut RwLock, *const timespec) -> c_int;
@@ -110,6 +115,9 @@ fn functions() -> BTreeSet<String> {
         rwlock::ovl_rwlock_trywrlock: (*mut RwLock) -> c_int;
         rwlock::ovl_rwlock_timedwrlock: (*mut RwLock, *const timespec) -> c_int;
         rwlock::ovl_rwlock_wrunlock: (*mut RwLock) -> c_int;
+        stat::ovl_stat_enable: (c_int) -> c_int;
+        stat::ovl_stat_each: (Visit, *mut c_void) -> c_int;
+        stat::ovl_stat_print: (c_int) -> c_int;
         cond::ovl_cond_init: (*mut Cond) -> c_int;
         cond::ovl_cond_destroy: (*mut Cond) -> c_int;
         cond::ovl_cond_after_fork: (*mut Cond) -> c_int;
@@ -140,6 +148,7 @@ fn declared() -> BTreeSet<String> {
     public
         .lines()
         .filter(|line| line.starts_with(|first: char| first.is_alphabetic()))
+        .filter(|line| !line.starts_with("typedef "))
         .filter_map(prototype)
         .collect()
 }

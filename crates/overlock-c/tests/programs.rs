@@ -35,6 +35,26 @@ fn threads_that_inline_and_threads_that_call_exclude_each_other() {
     check("counters");
 }
 
+/// Fails where a fast path that is inlined passes the statistics by, and where a wait is counted
+/// twice.
+#[test]
+fn locks_with_names_are_counted_exactly() {
+    check("named");
+    let workshop = Workshop::new();
+    let options = ["-std=gnu17", "-O2", "-g"];
+    let program = workshop.compile("tests/programs/named.c", Library::Shared, &options);
+    let tables = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program);
+    command.env("OVERLOCK_STAT", "1");
+    let printed = succeed(command.env("OVERLOCK_STAT_DIR", tables.path()));
+    let words: Vec<_> = printed.split_whitespace().collect();
+    let pool = words.iter().position(|&word| word == "pool").unwrap();
+    let count: u32 = words[pool + 2].parse().unwrap();
+    assert!(words[pool + 1] == "mutex" && count >= 8004, "{printed}");
+    // The table for readers.
+    assert_eq!(std::fs::read_dir(tables.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn a_mutex_that_nobody_holds_can_be_tried() {
     check("trylock");

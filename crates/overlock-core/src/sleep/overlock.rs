@@ -16,7 +16,7 @@
 //! ```text
 //!  31      10     9       8     7..3      2       1      0
 //! +----------+--------+-------+------+---------+------+--------+
-//! | sleepers | parity | tight |      | handoff | wake | locked |
+//! | sleepers | parity | tight | mark | handoff | wake | locked |
 //! +----------+--------+-------+------+---------+------+--------+
 //!                              byte 0
 //! ```
@@ -28,6 +28,8 @@
 //! - *handoff*: with locked, a request; without, the lock is *handed off* to the counted threads.
 //!   Set by a waiter about to sleep and by a fair unlock; cleared by the counted thread that picks
 //!   the lock up, and by the last one that leaves.
+//! - *mark*: the fast paths above fail, so that a library which inlines them in programs sees each
+//!   call. Set by that library, and kept by all others.
 //! - *tight*: a hint: waiters leave a free lock to its owner for a turn. Set and cleared by
 //!   waiters.
 //! - *parity*: flips with each acquisition by a waiter.
@@ -58,7 +60,8 @@
 //! - I2: while sleepers is not 0, one of three things holds: wake is set; or a counted thread is
 //!   awake; or a kick is under way, by an unlock or by `adopt`. A counted thread that is awake sets
 //!   wake again as it acquires, sleeps or leaves.
-//! - I3: byte 0 of a free lock is 0, and that of a lock that is handed off is handoff alone.
+//! - I3: byte 0 of a free lock is 0, and that of a lock that is handed off is handoff alone; mark
+//!   may be added to both.
 //!   Counted threads sleep on words with locked and wake, so none sleeps on a lock that it may
 //!   take. A lock is handed off only while threads are counted.
 //! - I4: nobody but newcomers sleeps as a [`WakeClass::Target`], on the word of a lock that is
@@ -158,6 +161,8 @@ pub const WAKE: u32 = 1 << 1;
 /// off to the counted threads.
 #[doc(hidden)]
 pub const HANDOFF: u32 = 1 << 2;
+/// The lock is [marked](Overlock::mark).
+const MARK: u32 = 1 << 3;
 /// Owners come back before the cache line could get to a waiter: waiters give them a turn.
 const TIGHT: u32 = 1 << 8;
 /// Flips with each acquisition by a waiter: a waiter that sees the lock released and taken again
@@ -262,6 +267,34 @@ impl<P: FutexPlatform> Overlock<P> {
     fn take(&self) -> bool {
         let taken = self.word.byte0_compare_exchange(0, LOCKED as u8, Acquire);
         taken.is_ok()
+    }
+
+    /// Marks the lock: [`try_lock`](RawLock::try_lock) fails from now on, and
+    /// [`try_lock_marked`](Self::try_lock_marked) stands in for it. The other operations work as
+    /// before, on their slow paths.
+    #[doc(hidden)]
+    pub fn mark(&self) {
+        // Relaxed: a flag of its own.
+        self.word.fetch_or(MARK, Relaxed);
+    }
+
+    /// Whether it is marked.
+    #[doc(hidden)]
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        // Relaxed: as above.
+        self.word.byte0_load(Relaxed) & MARK as u8 != 0
+    }
+
+    /// Acquires a marked lock if it is free.
+    #[doc(hidden)]
+    #[inline]
+    pub fn try_lock_marked(&self) -> bool {
+        // LA: acquire, pairs with UL.
+        let (free, held) = (MARK as u8, (MARK | LOCKED) as u8);
+        self.word
+            .byte0_compare_exchange(free, held, Acquire)
+            .is_ok()
     }
 
     /// Alternates spins and sleeps. Returns whether the caller owns the lock; false once `limit` is
