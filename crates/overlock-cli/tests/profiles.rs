@@ -6,17 +6,40 @@ mod synthetic;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use common::{overlock, refused, text};
 use overlock_profile::{Profile, json};
 use serde_json::Value;
-use synthetic::{SMALL, profile};
+use synthetic::{SMALL, Size, profile};
 use tempfile::TempDir;
 
 fn keep(dir: &TempDir, name: &str, profile: &Profile) -> PathBuf {
     let path = dir.path().join(name);
     json::write(&mut fs::File::create(&path).unwrap(), profile).unwrap();
     path
+}
+
+/// Fails where the time grows with the square of the number of locks, threads or waits. A release
+/// build takes 5 seconds for 100,000 locks.
+#[test]
+fn a_profile_of_many_locks_and_threads_is_drawn_soon() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = Size {
+        waits: 8000,
+        locks: 8000,
+        threads: 1000,
+    };
+    let kept = keep(&dir, "p.json", &profile(size, 1.0));
+    let began = Instant::now();
+    let mut command = overlock();
+    command.arg("report").arg(&kept);
+    for file in ["html", "flame", "folded", "pprof", "firefox", "perfetto"] {
+        command.arg(format!("--{file}")).arg(dir.path().join(file));
+    }
+    text(&mut command);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(120), "{took:?}");
 }
 
 #[test]

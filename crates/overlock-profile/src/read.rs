@@ -36,8 +36,12 @@ impl Profile {
     /// # Errors
     ///
     /// If it is none, or another version's, or damaged.
-    pub fn read(from: impl Read) -> Result<Self, Unreadable> {
-        let profile: Self = serde_json::from_reader(from).map_err(Unreadable::Json)?;
+    pub fn read(mut from: impl Read) -> Result<Self, Unreadable> {
+        // From a slice it takes a quarter of the time.
+        let mut text = Vec::new();
+        from.read_to_end(&mut text)
+            .map_err(|error| Unreadable::Json(serde_json::Error::io(error)))?;
+        let profile: Self = serde_json::from_slice(&text).map_err(Unreadable::Json)?;
         if profile.version != VERSION {
             return Err(Unreadable::Version(profile.version));
         }
