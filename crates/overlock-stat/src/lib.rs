@@ -20,6 +20,7 @@
 
 mod cfi;
 pub mod clock;
+mod deferred;
 pub mod figures;
 pub mod flight;
 pub mod lock;

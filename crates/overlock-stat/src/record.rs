@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use overlock_linux::__private::spin::Account;
 use overlock_shared::{Entry, Place, Table, place};
 
+use crate::deferred::{self, Sum};
 use crate::flight::{self, Holder, Waited};
 use crate::spot::Spot;
 use crate::{clock, single, table};
@@ -116,9 +117,14 @@ fn raise(highest: &AtomicU64, value: u64) {
 }
 
 fn record_wait(table: &Table, at: &Spot, entry: &Entry, ns: u64) {
-    entry.contentions.fetch_add(1, Relaxed);
-    entry.wait_ns.fetch_add(ns, Relaxed);
     raise(&entry.wait_max_ns, ns);
+    record_waits(table, at, entry, (1, ns));
+}
+
+/// Records waits with their sum.
+fn record_waits(table: &Table, at: &Spot, entry: &Entry, (waits, ns): (u64, u64)) {
+    entry.contentions.fetch_add(waits, Relaxed);
+    entry.wait_ns.fetch_add(ns, Relaxed);
     let object = match place(&table.objects, &[at.entry.into(), at.object as u64]) {
         Some(Place::Known(_, object)) => object,
         Some(Place::New(_, object)) => {
@@ -132,7 +138,7 @@ fn record_wait(table: &Table, at: &Spot, entry: &Entry, ns: u64) {
             return;
         }
     };
-    object.waits.fetch_add(1, Relaxed);
+    object.waits.fetch_add(waits, Relaxed);
     object.wait_ns.fetch_add(ns, Relaxed);
 }
 
@@ -161,10 +167,29 @@ fn record_passed(table: &Table, at: &Spot, entry: &Entry, ended: u64, waited: &W
     record_holder(table, at, waited);
     let times = (ended.saturating_sub(waited.ns), ended);
     single::record(at, entry, times, waited, 0);
+    deferred::flush();
+}
+
+/// Records short waits that have ended with the lock.
+pub(crate) fn sum(sum: &Sum) {
+    let Some((table, entry)) = sum.at.entry() else {
+        return;
+    };
+    let waits = u64::from(sum.waits);
+    entry.lost_holds.fetch_add(waits, Relaxed);
+    entry.acquisitions.fetch_add(waits, Relaxed);
+    raise(&entry.wait_max_ns, sum.longest_ns);
+    record_waits(table, &sum.at, entry, (waits, sum.wait_ns));
+    entry.passed.fetch_add(sum.passed, Relaxed);
+    raise(&entry.passed_max, sum.passed_most.into());
+    record_holders(table, &sum.at, sum.holder, (waits, sum.wait_ns));
 }
 
 fn record_holder(table: &Table, at: &Spot, waited: &Waited) {
-    let found = waited.holder;
+    record_holders(table, at, waited.holder, (1, waited.ns));
+}
+
+fn record_holders(table: &Table, at: &Spot, found: Holder, (waits, ns): (u64, u64)) {
     let words = [at.entry.into(), found.site.into(), found.stack.into()];
     let holder = match place(&table.holders, &words) {
         Some(Place::Known(_, holder)) => holder,
@@ -180,6 +205,6 @@ fn record_holder(table: &Table, at: &Spot, waited: &Waited) {
             return;
         }
     };
-    holder.waits.fetch_add(1, Relaxed);
-    holder.wait_ns.fetch_add(waited.ns, Relaxed);
+    holder.waits.fetch_add(waits, Relaxed);
+    holder.wait_ns.fetch_add(ns, Relaxed);
 }

@@ -42,6 +42,13 @@ pub(crate) fn drop_parents() -> *mut Waits {
     WAITS.swap(core::ptr::null_mut(), Relaxed)
 }
 
+/// Whether single waits are shown.
+#[inline]
+pub fn is_on() -> bool {
+    // Relaxed: nothing is loaded from there.
+    !WAITS.load(Relaxed).is_null()
+}
+
 fn waits() -> Option<&'static Waits> {
     // Acquire: pairs with the store in `start`. SAFETY: a mapping of that size, which is only
     // unmapped in a child of fork() while it has one thread, and is made of atomics.

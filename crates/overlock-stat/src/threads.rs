@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use overlock_linux::__private::{ExitKey, system_call};
 use overlock_shared::Table;
 
-use crate::{clock, single, table};
+use crate::{clock, deferred, single, table};
 
 /// The thread's state: 0 before it is counted, else the generation of the process in which it is,
 /// and 1 more.
@@ -107,6 +107,7 @@ unsafe extern "C" fn ends(_: *mut c_void) {
     if counted == State::CountedIn(generation())
         && let Some(table) = table::get()
     {
+        deferred::flush();
         table.header.thread_ends.fetch_add(clock::now(), Relaxed);
         table.header.alive.fetch_sub(1, Relaxed);
         single::ends();
@@ -116,6 +117,7 @@ unsafe extern "C" fn ends(_: *mut c_void) {
 /// The process ends.
 pub fn process_ends() {
     if let Some(table) = table::present() {
+        deferred::flush();
         table.header.ended_ns.store(clock::now(), Relaxed);
         single::ends();
     }

@@ -2,7 +2,7 @@
 
 use crate::flight::{self, Holder};
 use crate::single::{self, Shown};
-use crate::{Spot, clock, record};
+use crate::{Spot, clock, deferred, record};
 
 /// A wait for a lock.
 #[derive(Debug)]
@@ -55,6 +55,9 @@ impl Wait {
     pub fn over_after(self, ns: u64, now: u64, count: u32) -> u32 {
         let passed = count.wrapping_sub(self.count).saturating_sub(1);
         let mut waited = flight::Waited::new(ns, self.holder, passed);
+        if !single::is_on() && deferred::takes(&self.at, now, &waited) {
+            return 0;
+        }
         self.shown.over(self.at.object, now, &mut waited);
         flight::begin(self.at, now, 1, Some(waited))
     }
@@ -65,6 +68,9 @@ impl Wait {
         let passed = count.wrapping_sub(self.count);
         let now = clock::now();
         let mut waited = self.ends(now, passed);
+        if !single::is_on() && deferred::takes(&self.at, now, &waited) {
+            return;
+        }
         self.shown.over(self.at.object, now, &mut waited);
         record::without_flight(&self.at, 1, Some((now, &waited)));
     }

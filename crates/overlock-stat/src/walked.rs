@@ -19,7 +19,7 @@ use overlock_shared::DEPTH;
 use crate::{Site, threads, unwind};
 
 /// The number of slots: stacks of all threads at a time. Those beyond replace others.
-const SLOTS: usize = 2048;
+const SLOTS: usize = 1024;
 
 /// The number of slots in which one may be.
 const WAYS: usize = 4;

@@ -14,7 +14,7 @@ use crate::thread::{id_of, me};
 use crate::{config, probes};
 
 /// How many acquisitions are [watched](Mutex::is_watched) after a wait, if none were a moment ago.
-const WATCHED: u32 = 64;
+const WATCHED: u32 = 16;
 
 at_cache_line!(".text.overlock.lock_counted");
 
