@@ -23,7 +23,7 @@ use crate::ObjectKind;
 pub const WAITS_MAGIC: u64 = u64::from_le_bytes(*b"ovlkwait");
 
 /// The version of the layout, which any change of the types below increments.
-pub const WAITS_VERSION: u32 = 3;
+pub const WAITS_VERSION: u32 = 4;
 
 /// Prefix of the files' names, in place of that of the table.
 pub const WAITS_PREFIX: &str = "overlock-waits.";
@@ -191,7 +191,7 @@ pub struct Record {
     pub holder_stack: AtomicU32,
     /// How often others acquired the lock meanwhile.
     pub passed: AtomicU32,
-    /// [`GAVE_UP`] and [`IS_LOCK`]
+    /// [`GAVE_UP`], [`IS_LOCK`] and [`SUMMED`]
     pub flags: AtomicU32,
     pub object: AtomicU64,
     pub began_ns: AtomicU64,
@@ -206,6 +206,10 @@ pub struct Record {
 pub const GAVE_UP: u32 = 1;
 /// Of a record: a condition or a semaphore that is used as a lock.
 pub const IS_LOCK: u32 = 2;
+
+/// Of a record: short waits of a thread for one lock. The longest ended at the end. Their number is
+/// in place of the CPU time, and the sum of their times in place of the release.
+pub const SUMMED: u32 = 4;
 
 /// No CPU time.
 pub const NOT_MEASURED: u64 = u64::MAX;

@@ -14,7 +14,7 @@ use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 use crate::flight::{Holder, Waited};
 use crate::spot::{NO_ENTRY, Spot};
-use crate::{record, threads};
+use crate::{record, single, threads};
 
 /// Longer waits are always recorded: that takes a small part of their time.
 const SHORT_NS: u64 = 20_000;
@@ -31,7 +31,8 @@ pub struct Sum {
     pub longest_ns: u64,
     pub passed: u64,
     pub passed_most: u32,
-    /// That of the last.
+    /// The end of the last, and its holder.
+    pub ended_ns: u64,
     pub holder: Holder,
 }
 
@@ -81,7 +82,7 @@ impl Mine {
 
 /// Adds a wait that ends now to the thread's sums. Returns false if it is to be recorded by itself.
 pub fn takes(at: &Spot, now: u64, waited: &Waited) -> bool {
-    if waited.ns >= SHORT_NS || at.entry == NO_ENTRY {
+    if waited.ns >= SHORT_NS || at.entry == NO_ENTRY || !single::may_sum(waited.ns) {
         return false;
     }
     MINE.with(|mine| {
@@ -97,6 +98,7 @@ pub fn takes(at: &Spot, now: u64, waited: &Waited) -> bool {
                 longest_ns: 0,
                 passed: 0,
                 passed_most: 0,
+                ended_ns: now,
                 holder: waited.holder,
             };
             let mut new = sum.unwrap_or(none);
@@ -109,7 +111,7 @@ pub fn takes(at: &Spot, now: u64, waited: &Waited) -> bool {
             new.longest_ns = new.longest_ns.max(waited.ns);
             new.passed += u64::from(waited.passed);
             new.passed_most = new.passed_most.max(waited.passed);
-            new.holder = waited.holder;
+            (new.ended_ns, new.holder) = (now, waited.holder);
             (Some(new), true)
         });
         added.unwrap_or(false)
@@ -164,6 +166,7 @@ mod tests {
             longest_ns: 20,
             passed: 0,
             passed_most: 0,
+            ended_ns: 0,
             holder: Holder::default(),
         };
         MINE.with(|mine| {
@@ -189,6 +192,7 @@ mod tests {
                 longest_ns: 1,
                 passed: 0,
                 passed_most: 0,
+                ended_ns: 0,
                 holder: Holder::default(),
             };
             mine.sum.set(Some(sum));

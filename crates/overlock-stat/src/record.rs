@@ -183,6 +183,7 @@ pub(crate) fn sum(sum: &Sum) {
     entry.passed.fetch_add(sum.passed, Relaxed);
     raise(&entry.passed_max, sum.passed_most.into());
     record_holders(table, &sum.at, sum.holder, (waits, sum.wait_ns));
+    single::record_sum(sum, entry);
 }
 
 fn record_holder(table: &Table, at: &Spot, waited: &Waited) {

@@ -9,11 +9,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use overlock_shared::{
-    Entry, GAVE_UP, IS_LOCK, LIVE, NOT_MEASURED, Owned, Owner, RECORDS, Thread, UNCOUNTED,
+    Entry, GAVE_UP, IS_LOCK, LIVE, NOT_MEASURED, Owned, Owner, RECORDS, SUMMED, Thread, UNCOUNTED,
     WAITS_MAGIC, WAITS_VERSION, Waits,
 };
 
 use crate::Site;
+use crate::deferred::Sum;
 use crate::flight::Waited;
 use crate::spot::Spot;
 use crate::{clock, threads};
@@ -40,13 +41,6 @@ pub(crate) fn start(made: *mut Waits, threshold_ns: u64, pid: u32) {
 /// The mapping, which a child of fork() drops.
 pub(crate) fn drop_parents() -> *mut Waits {
     WAITS.swap(core::ptr::null_mut(), Relaxed)
-}
-
-/// Whether single waits are shown.
-#[inline]
-pub fn is_on() -> bool {
-    // Relaxed: nothing is loaded from there.
-    !WAITS.load(Relaxed).is_null()
 }
 
 fn waits() -> Option<&'static Waits> {
@@ -239,7 +233,11 @@ pub fn record(at: &Spot, entry: &Entry, (began, ended): (u64, u64), waited: &Wai
     };
     let header = &waits.header;
     if waited.ns < header.threshold_ns.load(Relaxed) {
-        header.short.0.fetch_add(1, Relaxed);
+        let waits = match flags & SUMMED {
+            0 => 1,
+            _ => waited.ran_ns,
+        };
+        header.short.0.fetch_add(waits, Relaxed);
         return;
     }
     let mut number = header.next.0.load(Relaxed);
@@ -282,6 +280,26 @@ pub fn record(at: &Spot, entry: &Entry, (began, ended): (u64, u64), waited: &Wai
     record.ran_ns.store(waited.ran_ns, Relaxed);
     // W-full: release, pairs with the reader's acquire.
     record.state.store(number / RECORDS as u64 * 2 + 1, Release);
+}
+
+/// Records short waits.
+pub fn record_sum(sum: &Sum, entry: &Entry) {
+    let began_ns = sum.ended_ns.saturating_sub(sum.longest_ns);
+    let passed = sum.passed.try_into().unwrap_or(u32::MAX);
+    let waited = Waited {
+        released_ns: sum.wait_ns,
+        ran_ns: sum.waits.into(),
+        ..Waited::new(sum.longest_ns, sum.holder, passed)
+    };
+    record(&sum.at, entry, (began_ns, sum.ended_ns), &waited, SUMMED);
+}
+
+/// Whether waits of this length may be summed: they are all listed, or none is.
+pub fn may_sum(ns: u64) -> bool {
+    waits().is_none_or(|waits| {
+        let threshold_ns = waits.header.threshold_ns.load(Relaxed);
+        threshold_ns == 0 || ns < threshold_ns
+    })
 }
 
 /// The flags of a record.

@@ -55,10 +55,10 @@ impl Wait {
     pub fn over_after(self, ns: u64, now: u64, count: u32) -> u32 {
         let passed = count.wrapping_sub(self.count).saturating_sub(1);
         let mut waited = flight::Waited::new(ns, self.holder, passed);
-        if !single::is_on() && deferred::takes(&self.at, now, &waited) {
+        self.shown.over(self.at.object, now, &mut waited);
+        if deferred::takes(&self.at, now, &waited) {
             return 0;
         }
-        self.shown.over(self.at.object, now, &mut waited);
         flight::begin(self.at, now, 1, Some(waited))
     }
 
@@ -68,10 +68,10 @@ impl Wait {
         let passed = count.wrapping_sub(self.count);
         let now = clock::now();
         let mut waited = self.ends(now, passed);
-        if !single::is_on() && deferred::takes(&self.at, now, &waited) {
+        self.shown.over(self.at.object, now, &mut waited);
+        if deferred::takes(&self.at, now, &waited) {
             return;
         }
-        self.shown.over(self.at.object, now, &mut waited);
         record::without_flight(&self.at, 1, Some((now, &waited)));
     }
 

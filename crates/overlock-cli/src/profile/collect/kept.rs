@@ -151,6 +151,18 @@ impl Kept {
             held_at: ended.held_at,
         };
         let total = self.totals.entry(key).or_default();
+        if let Some((waits, wait_ns)) = ended.summed {
+            total.waits += waits;
+            total.wait_ns += wait_ns;
+            total.max_ns = total.max_ns.max(ended.ns());
+            total.passed += u64::from(ended.passed);
+            total.parts.unknown_ns += wait_ns;
+            let lengths = self.lengths.entry((process, ended.entry)).or_default();
+            lengths.record_many(wait_ns.checked_div(waits).unwrap_or(0), waits);
+            *self.threads.entry((process, ended.tid)).or_default() += wait_ns;
+            self.singles.lost += waits;
+            return;
+        }
         total.waits += 1;
         total.wait_ns += ended.ns();
         total.max_ns = total.max_ns.max(ended.ns());
@@ -256,6 +268,7 @@ pub mod tests {
             ended_ns,
             released_ns: None,
             ran_ns: None,
+            summed: None,
         }
     }
 
@@ -282,6 +295,22 @@ pub mod tests {
         assert_eq!(kept.lengths[&(0, 3)].count(), all);
         let ends: Vec<u64> = singles.kept.iter().map(|one| one.ended.began_ns).collect();
         assert!(ends.is_sorted());
+    }
+
+    #[test]
+    fn short_waits_are_in_the_sums() {
+        let mut kept = Kept::default();
+        let summed = Ended {
+            summed: Some((10, 5000)),
+            ..wait(0, 900)
+        };
+        kept.add(0, summed, Parts::default());
+        let total = kept.totals.values().next().unwrap();
+        assert_eq!((total.waits, total.wait_ns, total.max_ns), (10, 5000, 900));
+        assert_eq!(total.parts.unknown_ns, 5000);
+        assert_eq!(kept.lengths[&(0, 3)].count(), 10);
+        assert_eq!(kept.threads[&(0, 1)], 5000);
+        assert_eq!((kept.all().count(), kept.singles.lost), (0, 10));
     }
 
     #[test]

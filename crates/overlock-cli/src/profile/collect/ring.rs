@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_shared::{
-    GAVE_UP, IS_LOCK, NOT_MEASURED, ObjectKind, PREFIX, RECORDS, Record, WAITS_MAGIC, WAITS_PREFIX,
-    WAITS_VERSION, Waits,
+    GAVE_UP, IS_LOCK, NOT_MEASURED, ObjectKind, PREFIX, RECORDS, Record, SUMMED, WAITS_MAGIC,
+    WAITS_PREFIX, WAITS_VERSION, Waits,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
@@ -40,6 +40,8 @@ pub struct Ended {
     pub released_ns: Option<u64>,
     /// The holder's CPU time during it.
     pub ran_ns: Option<u64>,
+    /// Short waits, of which it is the longest, and the sum of their times.
+    pub summed: Option<(u64, u64)>,
 }
 
 impl Ended {
@@ -49,6 +51,12 @@ impl Ended {
         let tid = record.tid.load(Relaxed);
         // A new owner may not have left its name yet, and then the last one's is there.
         let holder = Some(record.holder.load(Relaxed)).filter(|&holder| holder != tid);
+        let (released, ran) = (
+            record.released_ns.load(Relaxed),
+            record.ran_ns.load(Relaxed),
+        );
+        let summed = (flags & SUMMED != 0).then_some((ran, released));
+        let is_single = |_: &u64| summed.is_none();
         Some(Self {
             entry: record.entry.load(Relaxed),
             kind: record.kind()?,
@@ -64,8 +72,9 @@ impl Ended {
             object: record.object.load(Relaxed),
             began_ns,
             ended_ns: record.ended_ns.load(Relaxed).max(began_ns),
-            released_ns: Some(record.released_ns.load(Relaxed)).filter(|&ns| ns != 0),
-            ran_ns: Some(record.ran_ns.load(Relaxed)).filter(|&ns| ns != NOT_MEASURED),
+            released_ns: Some(released).filter(|&ns| ns != 0).filter(is_single),
+            ran_ns: Some(ran).filter(|&ns| ns != NOT_MEASURED).filter(is_single),
+            summed,
         })
     }
 
