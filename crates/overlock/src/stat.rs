@@ -1,8 +1,8 @@
 //! Statistics of the program's own locks (feature `stat`).
 //!
-//! [`report`](fn@report) has figures by the [names](crate::lock::Lock::named) of the locks: their
-//! acquisitions, the lengths of the waits, how long the locks were held. A lock without a name is
-//! known by the line on which it was made. [`snapshot`] has the counters of all locks together.
+//! `report` has figures by the [names](crate::lock::Lock::named) of the locks: their acquisitions,
+//! the lengths of the waits, how long the locks were held. A lock without a name is known by the
+//! line on which it was made. [`snapshot`] has the counters of all locks together.
 //!
 //! All of it is off until the program calls [`enable`], or runs with `OVERLOCK_STAT=1`. With that
 //! variable `overlock top`, `overlock report` and `overlock profile` see the locks, too.

@@ -1,7 +1,10 @@
 //! The size of every named type: results/sizes.md says the same, and a change here is a change of
 //! the interface.
-// With the feature `lockdep` a lock stores its place of creation.
-#![cfg(all(target_pointer_width = "64", not(feature = "lockdep")))]
+// With these features a lock stores its place of creation.
+#![cfg(all(
+    target_pointer_width = "64",
+    not(any(feature = "lockdep", feature = "stat"))
+))]
 
 use std::mem::{needs_drop, size_of};
 use std::sync::atomic::AtomicU8;
