@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::overlock;
+use common::{cpu_time, overlock};
 use preload::{compile, library, run};
 use serde_json::Value;
 
@@ -89,23 +89,10 @@ fn a_report_of_many_processes_reads_their_files_once() {
             .status();
         assert!(status.unwrap().success());
     }
-    // CPU time: on a busy machine the time by the clock says nothing.
     let time = |dir: &Path| {
-        let output = Command::new("sh")
-            .args(["-c", "\"$0\" report --report=- \"$1\" && times >&2"])
-            .arg(assert_cmd::cargo::cargo_bin!("overlock"))
-            .arg(dir)
-            .output()
-            .unwrap();
-        assert!(output.status.success());
-        let said = text(&output);
-        let children = said.lines().last().unwrap().split_whitespace();
-        let seconds = children.map(|time| {
-            let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
-            minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
-        });
+        let (time, output) = cpu_time(&["report", "--report=-", dir.to_str().unwrap()]);
         let rows = String::from_utf8(output.stdout).unwrap();
-        (seconds.sum::<f64>(), rows.matches("\"pid\"").count())
+        (time, rows.matches("\"pid\"").count())
     };
     let (one, _) = time(few.path());
     let (all, rows) = time(dir.path());

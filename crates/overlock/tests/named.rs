@@ -72,13 +72,22 @@ fn figures_are_those_of_the_acquisitions_and_waits() {
         scope.spawn(|| {
             let guard = POOL.lock();
             held.wait();
+            // However late the other one gets a CPU, it tries in vain, and then waits for so long.
+            held.wait();
+            while !POOL.is_contended() {
+                thread::sleep(Duration::from_millis(1));
+            }
             thread::sleep(HELD);
             drop(guard);
         });
         held.wait();
-        assert!(POOL.try_lock().is_none());
-        assert!(POOL.try_lock_for(Duration::from_millis(1)).is_none());
+        let tries = [
+            POOL.try_lock().is_none(),
+            POOL.try_lock_for(Duration::from_millis(1)).is_none(),
+        ];
+        held.wait();
         *POOL.lock() += 1;
+        assert_eq!(tries, [true; 2]);
     });
     let pool = figures("pool", Kind::Mutex);
     assert_eq!((pool.acquisitions, pool.waits, pool.gave_up), (2, 2, 1));

@@ -4,11 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "asleep.h"
 
 static pthread_mutex_t mutex;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static const char *kind;
+static volatile pid_t ids[2];
 
 static void acquire(int is_holder)
 {
@@ -24,6 +28,7 @@ static void *holder(void *unused)
 {
     pthread_setname_np(pthread_self(), "holder");
     acquire(1);
+    ids[0] = (pid_t)syscall(SYS_gettid);
     for (;;)
         pause();
     return unused;
@@ -38,6 +43,7 @@ __attribute__((noinline)) static void wants(void)
 static void *waiter(void *unused)
 {
     pthread_setname_np(pthread_self(), "waiter");
+    ids[1] = (pid_t)syscall(SYS_gettid);
     wants();
     return unused;
 }
@@ -56,9 +62,11 @@ int main(int count, char **arguments)
         pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&mutex, &attributes);
     pthread_create(&thread, NULL, holder, NULL);
-    usleep(20000);
+    while (!is_asleep(ids[0]))
+        usleep(1000);
     pthread_create(&thread, NULL, waiter, NULL);
-    usleep(20000);
+    while (!is_asleep(ids[1]))
+        usleep(1000);
     puts("ready");
     fflush(stdout);
     for (;;)
