@@ -152,6 +152,15 @@ pub fn get() -> Config {
     }
 }
 
+/// [`Config::profile`] by itself, for the fast paths.
+#[inline(always)]
+pub(crate) fn is_profiled() -> bool {
+    match CONFIG.load(Relaxed) {
+        0 => get().profile,
+        bits => bits & (STAT | PROFILE) == STAT | PROFILE,
+    }
+}
+
 /// Whether conditions, semaphores, barriers and spinlocks are glibc's, and nothing spins.
 #[inline]
 pub(crate) fn leaves_others() -> bool {

@@ -93,7 +93,7 @@ pub(crate) fn thread_id() -> Option<u32> {
 /// time. A [profile](single) needs the owner of each.
 #[inline(always)]
 pub(crate) fn looks_at_unfair(count: u32) -> bool {
-    unfair_weight(count).is_some() || config::get().profile
+    unfair_weight(count).is_some() || config::is_profiled()
 }
 
 /// A wait for a lock that ends a wait for a condition.

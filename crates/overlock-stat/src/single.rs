@@ -43,6 +43,7 @@ pub(crate) fn drop_parents() -> *mut Waits {
     WAITS.swap(core::ptr::null_mut(), Relaxed)
 }
 
+#[inline]
 fn waits() -> Option<&'static Waits> {
     // Acquire: pairs with the store in `start`. SAFETY: a mapping of that size, which is only
     // unmapped in a child of fork() while it has one thread, and is made of atomics.

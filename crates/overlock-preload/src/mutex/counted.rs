@@ -31,7 +31,7 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     // nothing else to do, and after it this would cost extra. The general path decides again.
     let count = mutex.acquisitions().load(Relaxed);
     let is_general = stat::sampled(count)
-        || mutex.is_watched(count)
+        || is_within(mutex.spare().load(Relaxed), count)
         || lock.seems_contended() && stat::looks_at_unfair(count);
     if is_general || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
@@ -43,6 +43,13 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     mutex.owner.store(me(), Relaxed);
     probes::mutex_acquired(mutex.address());
     0
+}
+
+/// Whether the acquisition after `count` others is among the watched ones, which end with the
+/// number `until`.
+#[inline(always)]
+fn is_within(until: u32, count: u32) -> bool {
+    until.wrapping_sub(count).wrapping_sub(1) < WATCHED
 }
 
 impl Mutex {
@@ -74,7 +81,7 @@ impl Mutex {
             true => self.spare().load(Relaxed),
             false => stat::usage::watched_until(self.address()),
         };
-        until.wrapping_sub(count).wrapping_sub(1) < WATCHED
+        is_within(until, count)
     }
 
     /// Has the next acquisitions watched. The caller owns the lock.
