@@ -32,7 +32,7 @@ static ALL: Mapped<[Named; LOCKS]> = Mapped::new();
 static HAS_RWLOCKS: AtomicBool = AtomicBool::new(false);
 
 fn near(all: &[Named; LOCKS], address: usize) -> impl Iterator<Item = &Named> {
-    let start = (address >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    let start = ((address as u64 >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
     (0..REACH).map(move |step| &all[(start + step) % LOCKS])
 }
 

@@ -12,12 +12,12 @@
 //!
 //! Nothing here allocates, and nothing of the C library's that locks is called: it may run inside
 //! of an allocator, and in a signal handler.
-#![cfg(all(
-    target_os = "linux",
-    target_pointer_width = "64",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+//!
+//! Callers are known on x86-64 and AArch64, and there is a table where a word has 64 bits.
+#![cfg(target_os = "linux")]
 
+mod call;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod cfi;
 pub mod clock;
 mod deferred;
@@ -33,10 +33,16 @@ pub mod sampling;
 pub mod single;
 pub mod spot;
 mod stacks;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod steps;
 pub mod table;
 pub mod threads;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod unmarked;
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    path = "unwind/none.rs"
+)]
 mod unwind;
 mod wait;
 mod walked;

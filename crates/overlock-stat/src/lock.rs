@@ -93,8 +93,12 @@ impl State {
 
     /// Gives the lock a name for acquisitions of this kind.
     pub fn name(&self, kind: ObjectKind, name: &[u8]) {
-        self.class_of(kind)
-            .store(figures::number(name, kind), Relaxed);
+        // A lock without room is not looked for again.
+        let number = match figures::number(name, kind) {
+            0 => u32::MAX,
+            number => number,
+        };
+        self.class_of(kind).store(number, Relaxed);
     }
 
     fn class_of(&self, kind: ObjectKind) -> &AtomicU32 {
@@ -394,10 +398,12 @@ impl Held {
 /// be one of a function of the lock.
 #[inline(always)]
 pub fn here() -> Site {
-    if cfg!(debug_assertions) {
+    let is_known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+    if cfg!(debug_assertions) || !is_known {
         return 0;
     }
-    let address: usize;
+    #[allow(unused_mut, unused_assignments)] // without an instruction for it
+    let mut address = 0;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: an address, and no more.
     unsafe {

@@ -32,7 +32,7 @@ pub fn is_on() -> bool {
 
 /// Whether the table is used.
 pub(crate) fn has_table() -> bool {
-    modes() & TABLE != 0
+    cfg!(target_pointer_width = "64") && modes() & TABLE != 0
 }
 
 /// Whether single waits are shown.

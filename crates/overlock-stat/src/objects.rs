@@ -38,7 +38,7 @@ static KNOWN: [Object; OBJECTS] = [const {
 }; OBJECTS];
 
 fn near(address: usize) -> impl Iterator<Item = &'static Object> {
-    let start = (address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    let start = ((address as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
     (0..REACH).map(move |step| &KNOWN[(start + step) % OBJECTS])
 }
 

@@ -1,6 +1,6 @@
 //! Each slow acquisition is counted once, as queued or as stolen (or as pending), and fast ones not
 //! at all. Alone in its binary: the counters are those of the whole process.
-#![cfg(feature = "stat")]
+#![cfg(feature = "stat_raw")]
 
 #[path = "common/caller.rs"]
 mod caller;

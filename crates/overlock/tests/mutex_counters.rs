@@ -1,6 +1,6 @@
 //! The mutex's counters count what happened. Alone in its binary, and one test: the counters are
 //! those of the whole process.
-#![cfg(all(feature = "stat", not(miri)))]
+#![cfg(all(feature = "stat_raw", not(miri)))]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

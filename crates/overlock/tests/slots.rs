@@ -37,7 +37,7 @@ const ENOUGH: Duration = Duration::from_millis(150);
 const SHOWS: Duration = Duration::from_secs(60);
 
 /// A snapshot adds up 170,000 counters: seconds under Miri.
-const COUNTS: bool = cfg!(all(feature = "stat", not(miri)));
+const COUNTS: bool = cfg!(all(feature = "stat_raw", not(miri)));
 
 /// The slots with such nodes. Miri's tables are small.
 const SLOTS: usize = if cfg!(miri) { 64 } else { MAX_SLOTS };
