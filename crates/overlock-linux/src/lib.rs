@@ -4,14 +4,14 @@
 //! order, `overlock-lockdep`, runs on it too.
 #![deny(missing_docs)]
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!(
-    "overlock works on Linux only. For other systems take the locks of crate overlock-core, and \
-     implement its trait Platform."
+    "overlock-linux works on Linux and Android only. Crate overlock takes overlock-threads on other \
+     systems."
 );
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::{__private, Linux};

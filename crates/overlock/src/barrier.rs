@@ -4,7 +4,7 @@ use std::fmt;
 
 use overlock_core::sleep::barrier as raw;
 
-use crate::Linux;
+use crate::System;
 
 /// Holds threads back until so many of them have arrived, again and again. 20 bytes.
 ///
@@ -22,7 +22,7 @@ use crate::Linux;
 /// assert_eq!(leaders.iter().filter(|leader| **leader).count(), 1);
 /// ```
 pub struct Barrier {
-    raw: raw::Barrier<Linux>,
+    raw: raw::Barrier<System>,
 }
 
 /// Whether a thread was the last to arrive at a [`Barrier`].

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use crate::Linux;
+use crate::System;
 
 /// Ends the waits that it is passed to: see
 /// [`Lock::lock_cancellable`](crate::lock::Lock::lock_cancellable). Once cancelled it stays so.
 ///
 /// Any number of threads may wait with one token, for different locks. Cancelling is safe in a
 /// signal handler, and takes some microseconds: it scans the queue nodes of all threads.
-pub type CancelToken = overlock_core::sleep::cancel::CancelToken<Linux>;
+pub type CancelToken = overlock_core::sleep::cancel::CancelToken<System>;
 
 /// A wait ended by its [`CancelToken`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

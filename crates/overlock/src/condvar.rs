@@ -9,7 +9,7 @@ use overlock_core::sleep::condvar as raw;
 use crate::cancel::{CancelToken, Cancelled};
 use crate::guard::{Guard, Place, sealed::Sealed};
 use crate::lock::Exclusive;
-use crate::{Linux, deadline, watch};
+use crate::{System, deadline, watch};
 
 /// A condition variable, for any guard of a [`Lock`](crate::lock::Lock): of a
 /// [`Mutex`](crate::Mutex), a [`SpinLock`](crate::SpinLock), an [`RtMutex`](crate::RtMutex), or an
@@ -60,7 +60,7 @@ use crate::{Linux, deadline, watch};
 /// ```
 #[derive(Default)]
 pub struct Condvar {
-    raw: raw::Condvar<Linux>,
+    raw: raw::Condvar<System>,
 }
 
 /// Whether a wait ended at its limit.

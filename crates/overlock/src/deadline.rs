@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use overlock_core::{Instant, Platform};
 
-use crate::Linux;
+use crate::System;
 
 /// The moment `timeout` from now; the end of time (584 years) where it would overflow.
 #[inline]
 pub(crate) fn after(timeout: Duration) -> Instant {
-    Linux::now().plus(timeout)
+    System::now().plus(timeout)
 }
 
 /// Not before `deadline`: the standard library's clock is read first.

@@ -39,12 +39,18 @@
 //! [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are in [`sleep`],
 //! [`rw`], and, with the feature `family`, `spin`, which has the kernel's spinlocks. Crates
 //! [`overlock_core`] and `overlock_family` have them for any platform; here the platform is
-//! [`Linux`].
+//! [`System`].
 //!
-//! # System calls
+//! # Systems
 //!
-//! The locks need `futex`. `membarrier`, `sched_yield` and `futex_waitv` are extras. A program
-//! calls [`Linux::use_futex_alone`] before it installs a seccomp filter that refuses the extras.
+//! The locks run on Linux, Android, Windows, macOS, iOS, the BSDs, and wherever else the standard
+//! library has threads. WebAssembly without threads has them too: there a wait without a deadline
+//! panics. `RtMutex`, which needs priority inheritance, and the features `lockdep` and `stat`
+//! exist with `target_os = "linux"` and `"android"` alone.
+//!
+//! On Linux the locks need the system call `futex`. `membarrier`, `sched_yield` and `futex_waitv`
+//! are extras. A program calls `Linux::use_futex_alone` before it installs a seccomp filter that
+//! refuses the extras.
 //!
 //! # Coming from parking_lot
 //!
@@ -90,7 +96,7 @@
 //! - `lock_api` (default): the `Raw*` traits of lock_api 0.5 for the raw locks.
 //! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their
 //!   data.
-//! - `family`: the kernel's lock family for Linux threads, as raw locks in `spin`, [`sleep`] and
+//! - `family`: the kernel's lock family for threads, as raw locks in `spin`, [`sleep`] and
 //!   [`rw`].
 //! - `stat`: acquisitions and waits by the locks' [names](lock::Lock::named), which the program reads,
 //!   and the program `overlock`: see [`stat`]. `stat_raw`: counters and latency histograms of all
@@ -132,10 +138,20 @@ pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use names::*;
 pub use once::{Once, OnceLock, OnceState};
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
 pub use overlock_linux::Linux;
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(overlock_threads))))]
+pub use overlock_threads::Threads;
 pub use semaphore::{Permit, Semaphore};
 pub use wait::{Parker, Unparker, wait, wait_until, wake_all, wake_one};
 pub use ww_mutex::{WwMutex, WwMutexGuard};
+
+/// The platform of all locks of this crate: `Linux` on Linux and Android, `Threads` elsewhere.
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
+pub type System = Linux;
+/// The platform of all locks of this crate: `Linux` on Linux and Android, `Threads` elsewhere.
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(overlock_threads))))]
+pub type System = Threads;
 
 /// The example in the README compiles.
 #[cfg(doctest)]

@@ -36,7 +36,7 @@ pub use guard::{ArcLockGuard, Exclusive, LockGuard, MappedLockGuard};
 use crate::cancel::{CancelToken, Cancelled};
 use crate::guard::{Guard, Guarded, Place, sealed};
 use crate::watch::{How, Sort, Watched};
-use crate::{Linux, deadline};
+use crate::{System, deadline};
 
 /// A mutual-exclusion lock with the data that it protects, over the raw lock `R`. The usual name is
 /// [`Mutex`](crate::Mutex).
@@ -303,7 +303,7 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     }
 }
 
-impl<R: RawCancelLock<Linux>, T: ?Sized> Lock<R, T> {
+impl<R: RawCancelLock<System>, T: ?Sized> Lock<R, T> {
     /// Acquires the lock unless `cancel` is cancelled first, by any thread or by a signal handler.
     /// Tries at least once, even if it has been cancelled already.
     ///

@@ -1,25 +1,27 @@
 //! The usual names: aliases of the generic locks and guards, over the raw locks that we recommend.
 
 use overlock_core::rw::{OverlockRw, PerCpuRwSem};
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
 use overlock_core::sleep;
 use overlock_core::sleep::Overlock;
 
-use crate::Linux;
+use crate::System;
 use crate::guard;
 use crate::lock::{ArcLockGuard, Lock, LockGuard, MappedLockGuard};
 use crate::rwlock::{self, SharedLock};
 
 /// The raw lock of [`Mutex`] and [`SpinLock`]: [`overlock_core::sleep::overlock`].
-pub type RawMutex = Overlock<Linux>;
+pub type RawMutex = Overlock<System>;
 
 /// The raw lock of [`RtMutex`]: [`overlock_core::sleep::rt_mutex`].
-pub type RawRtMutex = sleep::RtMutex<Linux>;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
+pub type RawRtMutex = sleep::RtMutex<System>;
 
 /// The raw lock of [`RwLock`]: [`overlock_core::rw::overlock_rw`].
-pub type RawRwLock = OverlockRw<Linux>;
+pub type RawRwLock = OverlockRw<System>;
 
 /// The raw lock of [`PerCpuRwLock`]: [`overlock_core::rw::percpu_rwsem`].
-pub type RawPerCpuRwLock = PerCpuRwSem<Linux>;
+pub type RawPerCpuRwLock = PerCpuRwSem<System>;
 
 /// A mutual-exclusion lock that stays fast when there are more threads than CPUs. The default
 /// choice.
@@ -123,12 +125,15 @@ pub type ArcMutexGuard<R, T> = ArcLockGuard<R, T>;
 ///
 /// *SETPOINT.lock() = 1.5;
 /// ```
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
 pub type RtMutex<T> = Lock<RawRtMutex, T>;
 
 /// The guard of an [`RtMutex`]: see [`Guard`](guard::Guard).
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
 pub type RtMutexGuard<'a, T> = LockGuard<'a, RawRtMutex, T>;
 
 /// The guard of a part of an [`RtMutex`]'s data: see [`MappedGuard`](guard::MappedGuard).
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
 pub type MappedRtMutexGuard<'a, T> = MappedLockGuard<'a, RawRtMutex, T>;
 
 /// A reader-writer lock that stays fast when there are more threads than CPUs. The default choice.

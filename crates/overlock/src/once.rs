@@ -10,7 +10,7 @@ use overlock_core::sleep::once as raw;
 
 pub use overlock_core::sleep::once::OnceState;
 
-use crate::Linux;
+use crate::System;
 
 /// Runs a function once, in the first thread that calls; the others wait for it. 8 bytes.
 ///
@@ -46,7 +46,7 @@ use crate::Linux;
 /// for ever.
 #[derive(Default)]
 pub struct Once {
-    raw: raw::Once<Linux>,
+    raw: raw::Once<System>,
 }
 
 impl Once {

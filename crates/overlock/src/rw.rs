@@ -1,4 +1,4 @@
-//! Every reader-writer lock of the family, for threads of a Linux process.
+//! Every reader-writer lock of the family, for threads.
 //!
 //! Their states and bounds: [`overlock_core::rw`] and [`overlock_core::sleep`]. They are used by
 //! hand, through [`RawRwLock`] and the traits beside it:
@@ -20,27 +20,27 @@ pub use overlock_core::raw::{
     ConstLock, RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
 
-use crate::Linux;
+use crate::System;
 
-/// [`OverlockRw`](overlock_core::rw::OverlockRw) for Linux threads: `overlock_rw` in tables.
-pub type OverlockRw = overlock_core::rw::OverlockRw<Linux>;
+/// [`OverlockRw`](overlock_core::rw::OverlockRw) for threads: `overlock_rw` in tables.
+pub type OverlockRw = overlock_core::rw::OverlockRw<System>;
 
-/// [`PerCpuRwSem`](overlock_core::rw::PerCpuRwSem) for Linux threads: `percpu_rwsem` in tables.
-pub type PerCpuRwSem = overlock_core::rw::PerCpuRwSem<Linux>;
+/// [`PerCpuRwSem`](overlock_core::rw::PerCpuRwSem) for threads: `percpu_rwsem` in tables.
+pub type PerCpuRwSem = overlock_core::rw::PerCpuRwSem<System>;
 
-/// [`Qrwlock`](overlock_family::rw::Qrwlock) for Linux threads: `qrwlock` in tables.
+/// [`Qrwlock`](overlock_family::rw::Qrwlock) for threads: `qrwlock` in tables.
 #[cfg(feature = "family")]
-pub type Qrwlock = overlock_family::rw::Qrwlock<Linux>;
+pub type Qrwlock = overlock_family::rw::Qrwlock<System>;
 
-/// [`RwSem`](overlock_family::sleep::RwSem) for Linux threads: `rwsem` in tables.
+/// [`RwSem`](overlock_family::sleep::RwSem) for threads: `rwsem` in tables.
 #[cfg(feature = "family")]
-pub type RwSem = overlock_family::sleep::RwSem<Linux>;
+pub type RwSem = overlock_family::sleep::RwSem<System>;
 
-/// [`RwSemNone`](overlock_family::sleep::RwSemNone) for Linux threads: `rwsem_none` in tables.
+/// [`RwSemNone`](overlock_family::sleep::RwSemNone) for threads: `rwsem_none` in tables.
 #[cfg(feature = "family")]
-pub type RwSemNone = overlock_family::sleep::RwSemNone<Linux>;
+pub type RwSemNone = overlock_family::sleep::RwSemNone<System>;
 
-/// [`RwSemCounted`](overlock_family::sleep::RwSemCounted) for Linux threads: `rwsem_count` in
+/// [`RwSemCounted`](overlock_family::sleep::RwSemCounted) for threads: `rwsem_count` in
 /// tables.
 #[cfg(feature = "family")]
-pub type RwSemCounted = overlock_family::sleep::RwSemCounted<Linux>;
+pub type RwSemCounted = overlock_family::sleep::RwSemCounted<System>;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use overlock_core::sleep::semaphore as raw;
 
 use crate::cancel::{CancelToken, Cancelled};
-use crate::{Linux, deadline};
+use crate::{System, deadline};
 
 /// A counting semaphore: limits the number of threads at a time, first come, first served, and
 /// threads with real-time priorities before others. 12 bytes.
@@ -29,7 +29,7 @@ use crate::{Linux, deadline};
 /// # drop(second);
 /// ```
 pub struct Semaphore {
-    raw: raw::Semaphore<Linux>,
+    raw: raw::Semaphore<System>,
 }
 
 /// Permits of a [`Semaphore`]; released when dropped.

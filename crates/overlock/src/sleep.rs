@@ -1,4 +1,4 @@
-//! Every mutual-exclusion lock of the family whose waiters sleep, for threads of a Linux process.
+//! Every mutual-exclusion lock of the family whose waiters sleep, for threads.
 //!
 //! Their states and bounds: [`overlock_core::sleep`]. They protect data inside `lock_api::Mutex`
 //! (feature `lock_api`, on by default), or are used by hand through [`RawLock`] and the traits
@@ -26,21 +26,21 @@
 pub use overlock_core::Instant;
 pub use overlock_core::raw::{ConstLock, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
 
-use crate::Linux;
+use crate::System;
 
-/// [`Overlock`](overlock_core::sleep::Overlock) for Linux threads: `overlock` in tables.
-pub type Overlock = overlock_core::sleep::Overlock<Linux>;
+/// [`Overlock`](overlock_core::sleep::Overlock) for threads: `overlock` in tables.
+pub type Overlock = overlock_core::sleep::Overlock<System>;
 
-/// [`KernelMutex`](overlock_family::sleep::KernelMutex) for Linux threads: `kernel_mutex` in tables.
+/// [`KernelMutex`](overlock_family::sleep::KernelMutex) for threads: `kernel_mutex` in tables.
 #[cfg(feature = "family")]
-pub type KernelMutex = overlock_family::sleep::KernelMutex<Linux>;
+pub type KernelMutex = overlock_family::sleep::KernelMutex<System>;
 
-/// [`KernelMutexInside`](overlock_family::sleep::KernelMutexInside) for Linux threads:
+/// [`KernelMutexInside`](overlock_family::sleep::KernelMutexInside) for threads:
 /// `kernel_mutex_inside` in tables.
 #[cfg(feature = "family")]
-pub type KernelMutexInside = overlock_family::sleep::KernelMutexInside<Linux>;
+pub type KernelMutexInside = overlock_family::sleep::KernelMutexInside<System>;
 
-/// [`KernelMutexNone`](overlock_family::sleep::KernelMutexNone) for Linux threads:
+/// [`KernelMutexNone`](overlock_family::sleep::KernelMutexNone) for threads:
 /// `kernel_mutex_none` in tables.
 #[cfg(feature = "family")]
-pub type KernelMutexNone = overlock_family::sleep::KernelMutexNone<Linux>;
+pub type KernelMutexNone = overlock_family::sleep::KernelMutexNone<System>;

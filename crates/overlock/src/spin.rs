@@ -1,4 +1,4 @@
-//! Every spinlock of the family, for threads of a Linux process.
+//! Every spinlock of the family, for threads.
 //!
 //! Their states and bounds: [`overlock_family::spin`]. They protect data inside `lock_api::Mutex`
 //! (feature `lock_api`, on by default), or are used by hand through [`RawLock`]:
@@ -23,12 +23,12 @@
 pub use overlock_core::Instant;
 pub use overlock_core::raw::{ConstLock, Create, CreateError, RawLock, RawTimedLock};
 
-use crate::Linux;
+use crate::System;
 
 macro_rules! aliases {
     ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
-        #[doc = concat!("[`", stringify!($lock), "`](overlock_family::spin::", stringify!($lock), ") for Linux threads: `", stringify!($name), "` in tables.")]
-        pub type $lock = overlock_family::spin::$lock<Linux>;
+        #[doc = concat!("[`", stringify!($lock), "`](overlock_family::spin::", stringify!($lock), ") for threads: `", stringify!($name), "` in tables.")]
+        pub type $lock = overlock_family::spin::$lock<System>;
     )*};
 }
 
@@ -36,4 +36,4 @@ overlock_family::spin_locks!(aliases);
 
 /// [`FastQueue`] that takes its ticket when it is first locked, so that it can be a constant and go
 /// into lock_api.
-pub type LazyFastQueue = overlock_family::spin::LazyFastQueue<Linux>;
+pub type LazyFastQueue = overlock_family::spin::LazyFastQueue<System>;

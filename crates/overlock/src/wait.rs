@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use overlock_core::platform::{Deadline, Kick, Platform, WakeClass};
 
-use crate::{Linux, deadline};
+use crate::{System, deadline};
 
 /// Waits until the word is said to have changed from `value`: by [`wake_one`] or [`wake_all`], or
 /// since it has another value. May return for no reason.
@@ -48,10 +48,10 @@ pub fn wait_until(word: &AtomicU32, value: u32, end: Instant) -> bool {
 }
 
 fn halt(word: &AtomicU32, value: u32, until: Option<Deadline>) {
-    if !(until.is_none_or(Deadline::is_far::<Linux>)
-        && Linux::spin_first(word.as_ptr().addr(), false, word, value))
+    if !(until.is_none_or(Deadline::is_far::<System>)
+        && System::spin_first(word.as_ptr().addr(), false, word, value))
     {
-        Linux::halt(word, value, until, WakeClass::Waiter);
+        System::halt(word, value, until, WakeClass::Waiter);
     }
 }
 
@@ -61,13 +61,13 @@ fn halt(word: &AtomicU32, value: u32, until: Option<Deadline>) {
 /// this takes its address.
 #[inline]
 pub fn wake_one(word: *const AtomicU32) {
-    Linux::kick(word, Kick::One);
+    System::kick(word, Kick::One);
 }
 
 /// Wakes all of them, as [`wake_one`] does one.
 #[inline]
 pub fn wake_all(word: *const AtomicU32) {
-    Linux::kick(word, Kick::All);
+    System::kick(word, Kick::All);
 }
 
 const EMPTY: u32 = 0;
@@ -128,15 +128,15 @@ impl Parker {
     fn park_limited(&self, until: Option<Deadline>) -> bool {
         let word = &*self.unparker.0;
         // A token that is there is taken below. Relaxed, and so are the spin's loads.
-        if !(until.is_none_or(Deadline::is_far::<Linux>)
-            && Linux::spin_first(word.as_ptr().addr(), false, word, EMPTY))
+        if !(until.is_none_or(Deadline::is_far::<System>)
+            && System::spin_first(word.as_ptr().addr(), false, word, EMPTY))
         {
             // Fails if there is a token.
             let _ = word.compare_exchange(EMPTY, PARKED, Relaxed, Relaxed);
             while word.load(Relaxed) == PARKED
-                && !until.is_some_and(|until| until.is_over::<Linux>())
+                && !until.is_some_and(|until| until.is_over::<System>())
             {
-                Linux::halt(word, PARKED, until, WakeClass::Waiter);
+                System::halt(word, PARKED, until, WakeClass::Waiter);
             }
         }
         // Acquire: pairs with the release of `unpark`.

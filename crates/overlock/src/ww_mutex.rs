@@ -71,11 +71,11 @@ use overlock_core::raw::RawLock;
 use overlock_core::sleep::ww_mutex as raw;
 pub use overlock_core::sleep::ww_mutex::{Error, Rule};
 
-use crate::Linux;
+use crate::System;
 
 /// A family of locks that are taken together, usually a static. [`Class::new`] has the rule that is
 /// right for most.
-pub type Class = raw::Class<Linux>;
+pub type Class = raw::Class<System>;
 
 /// A mutex of which a thread can hold several, taken in any order, without deadlock: see the
 /// [module's page](self).
@@ -84,7 +84,7 @@ pub type Class = raw::Class<Linux>;
 /// ordering. A panic while a guard is alive releases the lock; there is no poisoning. Waiters sleep
 /// at once.
 pub struct WwMutex<T: ?Sized> {
-    raw: raw::WwMutex<Linux>,
+    raw: raw::WwMutex<System>,
     data: UnsafeCell<T>,
 }
 
@@ -99,7 +99,7 @@ unsafe impl<T: ?Sized + Send> Sync for WwMutex<T> {}
 pub struct WwMutexGuard<'a, T: ?Sized> {
     data: &'a UnsafeCell<T>,
     /// The acquisition, whose drop releases the lock.
-    _held: raw::Held<'a, Linux>,
+    _held: raw::Held<'a, System>,
 }
 
 // SAFETY: a shared guard gives shared access to the data, and to nothing else.
@@ -108,7 +108,7 @@ unsafe impl<T: ?Sized + Sync> Sync for WwMutexGuard<'_, T> {}
 /// Context of one attempt of [`acquire`]: a thread takes several locks through it. The locks live
 /// at least for `'env`.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a, 'env>(&'a raw::Context<'env, Linux>);
+pub struct Context<'a, 'env>(&'a raw::Context<'env, System>);
 
 /// Runs `attempt` until it is not aborted, and returns its result. It takes locks through the
 /// context that it is passed. See the [module's page](self).
@@ -168,7 +168,7 @@ impl<'a, 'env> Context<'a, 'env> {
     where
         'a: 'l,
     {
-        let context: &'l raw::Context<'env, Linux> = self.0;
+        let context: &'l raw::Context<'env, System> = self.0;
         context.lock_found(&lock.raw).map(|held| lock.guard(held))
     }
 
@@ -185,7 +185,7 @@ impl<'a, 'env> Context<'a, 'env> {
     where
         'a: 'l,
     {
-        let context: &'l raw::Context<'env, Linux> = self.0;
+        let context: &'l raw::Context<'env, System> = self.0;
         let held = context.try_lock(&lock.raw)?;
         Ok(held.map(|held| lock.guard(held)))
     }
@@ -243,7 +243,7 @@ impl<T: ?Sized> WwMutex<T> {
 
     /// `held` is an acquisition of this lock.
     #[inline]
-    fn guard<'a>(&'a self, held: raw::Held<'a, Linux>) -> WwMutexGuard<'a, T> {
+    fn guard<'a>(&'a self, held: raw::Held<'a, System>) -> WwMutexGuard<'a, T> {
         WwMutexGuard {
             data: &self.data,
             _held: held,

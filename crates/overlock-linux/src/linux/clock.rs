@@ -28,7 +28,10 @@ fn read_with(read: Read, clock: libc::clockid_t) -> i64 {
     // SAFETY: `time` is valid for the write; both clocks exist on every Linux, so the call cannot
     // fail. The vDSO makes it safe and cheap in signal handlers too.
     unsafe { read(clock, &mut time) };
-    (time.tv_sec.saturating_mul(1_000_000_000)).saturating_add(time.tv_nsec)
+    // Of 32 bits on some machines.
+    #[allow(clippy::unnecessary_cast)]
+    let (seconds, nanos) = (time.tv_sec as i64, time.tv_nsec as i64);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
 /// Reads one of the two clocks, in nanoseconds, as the kernel has it.
@@ -49,8 +52,12 @@ pub fn read(clock: libc::clockid_t) -> u64 {
 #[cold]
 #[inline(never)]
 pub fn programs(clock: libc::clockid_t) -> i64 {
+    #[cfg(target_os = "android")]
+    use libc::__errno as place_of_errno;
+    #[cfg(not(target_os = "android"))]
+    use libc::__errno_location as place_of_errno;
     // SAFETY: it has no preconditions.
-    let errno = unsafe { libc::__errno_location() };
+    let errno = unsafe { place_of_errno() };
     // SAFETY: the thread's own.
     let before = unsafe { *errno };
     let time = read_with(libc::clock_gettime, clock);
@@ -67,7 +74,12 @@ pub(super) fn now() -> Instant {
 
 /// CLOCK_REALTIME.
 pub(super) fn wall() -> u64 {
-    read(libc::CLOCK_REALTIME)
+    if cfg!(target_pointer_width = "64") {
+        return read(libc::CLOCK_REALTIME);
+    }
+    // The C library's first function has seconds of 32 bits there, which end in 2038.
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Returns nanoseconds within a factor of two: the counters of x86-64 processors run at 1 to 4 GHz,

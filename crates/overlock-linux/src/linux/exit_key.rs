@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::load;
 
-/// The last key for which nothing is allocated.
-const LAST: libc::pthread_key_t = 31;
+/// The last key for which glibc allocates nothing. Android's keys have larger numbers, and their
+/// values always a place.
+const LAST: u32 = 31;
 
 /// Calls a function at the end of threads. Creating and setting the key allocate nothing within the
 /// first 32 keys of a process, and take no lock; both may happen in signal handlers.
@@ -19,7 +20,7 @@ const LAST: libc::pthread_key_t = 31;
 /// and keeps their values in the same places of a thread. So the key is the last of the 32.
 #[derive(Debug)]
 pub struct ExitKey {
-    /// The key (an unsigned int in every Linux libc) + 1; 0 until a thread needs it.
+    /// The key (an int or an unsigned int, which is never all ones) + 1; 0 until a thread needs it.
     key: AtomicU32,
     ends: unsafe extern "C" fn(*mut c_void),
 }
@@ -36,7 +37,7 @@ impl ExitKey {
 
     /// Returns the key, and creates it if there is none; `None` if the process has no more keys.
     /// `created` runs once, in the thread that created it.
-    pub fn get(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
+    pub fn get(&self, created: impl FnOnce()) -> Option<u32> {
         // Relaxed, as below: the key's number is the only data.
         match self.key.load(Relaxed) {
             0 => self.create(created),
@@ -45,7 +46,7 @@ impl ExitKey {
     }
 
     #[cold]
-    fn create(&self, created: impl FnOnce()) -> Option<libc::pthread_key_t> {
+    fn create(&self, created: impl FnOnce()) -> Option<u32> {
         // The linker leaves unreferenced objects of a static library out.
         black_box(&load::LOADED);
         let key = self.create_last()?;
@@ -56,14 +57,14 @@ impl ExitKey {
             }
             Err(first) => {
                 // SAFETY: created above, and nobody else knows it.
-                unsafe { libc::pthread_key_delete(key) };
+                unsafe { libc::pthread_key_delete(key as libc::pthread_key_t) };
                 Some(first - 1)
             }
         }
     }
 
     /// Creates the last key of those that are free among the first.
-    fn create_last(&self) -> Option<libc::pthread_key_t> {
+    fn create_last(&self) -> Option<u32> {
         // Those that were created, one bit each.
         let mut created = 0_u32;
         let behind = loop {
@@ -72,6 +73,8 @@ impl ExitKey {
             if unsafe { libc::pthread_key_create(&mut key, Some(self.ends)) } != 0 {
                 break None;
             }
+            #[allow(clippy::unnecessary_cast)] // signed on Android
+            let key = key as u32;
             match key {
                 0..LAST => created |= 1 << key,
                 LAST => {
@@ -87,7 +90,7 @@ impl ExitKey {
             .chain(behind.filter(|_| last.is_some()));
         for key in superfluous {
             // SAFETY: created above, and nobody else knows it.
-            unsafe { libc::pthread_key_delete(key) };
+            unsafe { libc::pthread_key_delete(key as libc::pthread_key_t) };
         }
         last.or(behind)
     }
@@ -97,7 +100,10 @@ impl ExitKey {
     pub fn set(&self, value: usize, created: impl FnOnce()) -> bool {
         self.get(created).is_some_and(|key| {
             // SAFETY: the key was created and is never deleted.
-            unsafe { libc::pthread_setspecific(key, ptr::without_provenance(value)) == 0 }
+            unsafe {
+                let key = key as libc::pthread_key_t;
+                libc::pthread_setspecific(key, ptr::without_provenance(value)) == 0
+            }
         })
     }
 }

@@ -25,24 +25,77 @@ fn next_look(at: Deadline) -> u64 {
     at.instant::<Linux>().as_nanos()
 }
 
+/// `struct __kernel_timespec`: 64 bits on every machine.
+#[repr(C)]
+struct Time {
+    seconds: i64,
+    nanos: i64,
+}
+
 /// Returns the moment, and its clock.
-fn timespec(at: Deadline) -> (libc::timespec, libc::clockid_t) {
+fn timespec(at: Deadline) -> (Time, libc::clockid_t) {
     let (nanos, clock) = match at {
         Deadline::Monotonic(at) => (at.as_nanos(), libc::CLOCK_MONOTONIC),
         Deadline::Wall(nanos) => (nanos, libc::CLOCK_REALTIME),
         Deadline::Own { .. } => (next_look(at), libc::CLOCK_MONOTONIC),
     };
-    let time = libc::timespec {
-        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
-        tv_nsec: (nanos % 1_000_000_000) as _,
+    let time = Time {
+        seconds: (nanos / 1_000_000_000) as i64,
+        nanos: (nanos % 1_000_000_000) as i64,
     };
     (time, clock)
 }
 
-fn address(until: &Option<(libc::timespec, libc::clockid_t)>) -> *const libc::timespec {
+fn address(until: &Option<(Time, libc::clockid_t)>) -> *const Time {
     until
         .as_ref()
         .map_or(core::ptr::null(), |(time, _)| core::ptr::from_ref(time))
+}
+
+/// The call that takes a [`Time`]: on machines of 32 bits it has a number of its own, the same on
+/// all of them.
+const FUTEX: libc::c_long = match cfg!(target_pointer_width = "64") {
+    true => libc::SYS_futex,
+    false => 422,
+};
+
+/// A system call's answer: there is no such call.
+const NO_CALL: isize = -(libc::ENOSYS as isize);
+
+/// Sleeps by the call whose times have 32 bits, all that Linux before 5.1 has on such machines. A
+/// moment after 2038 ends the sleep in 2038: spuriously, as any sleep may end.
+#[cold]
+#[inline(never)]
+fn wait_by_old_call(
+    word: &AtomicU32,
+    operation: libc::c_int,
+    expected: u32,
+    until: Option<&Time>,
+    class: WakeClass,
+) -> isize {
+    #[repr(C)]
+    struct OldTime {
+        seconds: i32,
+        nanos: i32,
+    }
+    let until = until.map(|time| OldTime {
+        seconds: i32::try_from(time.seconds).unwrap_or(i32::MAX),
+        nanos: time.nanos as i32,
+    });
+    // SAFETY: a word, and a time or none, that outlive the call.
+    unsafe {
+        crate::system_call!(
+            libc::SYS_futex,
+            word.as_ptr(),
+            operation,
+            expected,
+            until
+                .as_ref()
+                .map_or(core::ptr::null(), core::ptr::from_ref),
+            core::ptr::null_mut::<u32>(),
+            mask(class),
+        )
+    }
 }
 
 fn mask(class: WakeClass) -> u32 {
@@ -66,9 +119,9 @@ pub(super) fn wait(
         operation |= libc::FUTEX_CLOCK_REALTIME;
     }
     // SAFETY: a word, and a time or none, that outlive the call.
-    let answer = unsafe {
+    let mut answer = unsafe {
         crate::system_call!(
-            libc::SYS_futex,
+            FUTEX,
             word.as_ptr(),
             operation,
             expected,
@@ -77,6 +130,10 @@ pub(super) fn wait(
             mask(class),
         )
     };
+    if FUTEX != libc::SYS_futex && answer == NO_CALL {
+        let until = until.as_ref().map(|(time, _)| time);
+        answer = wait_by_old_call(word, operation, expected, until, class);
+    }
     let woken = answer == 0;
     if woken {
         spin::woken(word.as_ptr().addr(), since);
@@ -101,7 +158,7 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
             word.cast::<u32>().cast_mut(),
             libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
             most,
-            core::ptr::null::<libc::timespec>(),
+            core::ptr::null::<Time>(),
             core::ptr::null_mut::<u32>(),
             mask(class),
         )

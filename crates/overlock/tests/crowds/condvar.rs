@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use overlock::Linux;
+use overlock::System;
 use overlock::sleep::Overlock;
 use overlock::spin::{HybridShort, RawLock};
 use overlock_core::Instant;
@@ -24,7 +24,7 @@ use crate::workers::workers;
 const HERD: usize = 1000;
 
 /// A lock to which sleepers can be requeued.
-type Requeues = overlock_core::sleep::Overlock<Linux>;
+type Requeues = overlock_core::sleep::Overlock<System>;
 
 /// For threads that are not scoped: see `workers`.
 fn leak<T>(value: T) -> &'static T {
@@ -64,7 +64,7 @@ impl<T, L: RawLock> Guarded<T, L> {
 }
 
 impl<T, L: RawLock> Guard<'_, T, L> {
-    fn wait(&mut self, condvar: &Condvar<Linux>) {
+    fn wait(&mut self, condvar: &Condvar<System>) {
         let token = self.token.take().unwrap();
         // SAFETY: the token is of this lock and this thread.
         self.token = Some(unsafe { condvar.wait(&self.of.lock, token) });
@@ -72,9 +72,9 @@ impl<T, L: RawLock> Guard<'_, T, L> {
 
     fn wait_limited(
         &mut self,
-        condvar: &Condvar<Linux>,
+        condvar: &Condvar<System>,
         deadline: Option<Instant>,
-        cancel: Option<&CancelToken<Linux>>,
+        cancel: Option<&CancelToken<System>>,
     ) -> bool {
         let token = self.token.take().unwrap();
         // SAFETY: the token is of this lock and this thread.
@@ -113,7 +113,7 @@ fn ping_pong<L: RawLock>() {
     const ROUNDS: usize = 100;
     let _serial = serial();
     let count = leak(Guarded::<_, L>::new(0));
-    let changed = leak(Condvar::<Linux>::new());
+    let changed = leak(Condvar::<System>::new());
     workers(L::NAME, 2, |parity, state| {
         let mut count = count.lock();
         while *count < ROUNDS {
@@ -151,7 +151,7 @@ mod ping_pongs {
             ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {$(
                 #[test]
                 fn $name() {
-                    crate::condvar::ping_pong::<overlock_family::sleep::$lock<overlock::Linux>>();
+                    crate::condvar::ping_pong::<overlock_family::sleep::$lock<overlock::System>>();
                 }
             )*};
         }
@@ -166,7 +166,7 @@ fn bounded_queue<L: RawLock>() {
     const PRODUCERS: u64 = 4;
     let _serial = serial();
     let queue = leak(Guarded::<_, L>::new(VecDeque::with_capacity(4)));
-    let [not_full, not_empty] = leak([const { Condvar::<Linux>::new() }; 2]);
+    let [not_full, not_empty] = leak([const { Condvar::<System>::new() }; 2]);
     let sum = leak(AtomicU64::new(0));
     let produce = |producer: u64, item: u64| {
         let mut queue = queue.lock();
@@ -264,7 +264,7 @@ unsafe impl RawLock for Counting {
 fn a_broadcast_to_a_thousand_sets_two_at_a_time_on_the_lock() {
     let _serial = serial();
     let herd = leak(Guarded::<_, Counting>::new((0, false)));
-    let go = leak(Condvar::<Linux>::new());
+    let go = leak(Condvar::<System>::new());
     workers("a broadcast", HERD + 1, |number, state| {
         if number < HERD {
             let mut seen = herd.lock();
@@ -314,15 +314,15 @@ fn notifications<L: RawLock>() {
     const ROUNDS: u64 = 3000;
     let _serial = serial();
     let ended = leak(Guarded::<_, L>::new(0));
-    let condvar = leak(Condvar::<Linux>::new());
+    let condvar = leak(Condvar::<System>::new());
     let [sent, received] = leak([const { AtomicUsize::new(0) }; 2]);
     let wait = |seed: &mut u64| {
         let mut ended = ended.lock();
-        let deadline = Linux::now().plus_nanos(random(seed, 60_000));
+        let deadline = System::now().plus_nanos(random(seed, 60_000));
         if ended.wait_limited(condvar, Some(deadline), None) {
             received.fetch_add(1, Relaxed);
         } else {
-            assert!(Linux::now() >= deadline, "it gave up early");
+            assert!(System::now() >= deadline, "it gave up early");
         }
         *ended < NOTIFIERS
     };
@@ -334,7 +334,7 @@ fn notifications<L: RawLock>() {
         };
         sent.fetch_add(told, Relaxed);
         drop(held);
-        Linux::pause(Pause::Iterations(random(seed, 500) as u32));
+        System::pause(Pause::Iterations(random(seed, 500) as u32));
     };
     workers(
         "a wait with a deadline",
@@ -364,15 +364,15 @@ fn notifications<L: RawLock>() {
 fn a_token_ends_all_waits() {
     let _serial = serial();
     let waiting = &Guarded::<_, Overlock>::new(0);
-    let condvar = &Condvar::<Linux>::new();
-    let token = &CancelToken::<Linux>::new();
+    let condvar = &Condvar::<System>::new();
+    let token = &CancelToken::<System>::new();
     let cancelled = &AtomicU32::new(0);
     thread::scope(|scope| {
         for number in 0..8 {
             scope.spawn(move || {
                 let mut waiting = waiting.lock();
                 *waiting += 1;
-                let far = Linux::now().plus(Duration::from_secs(100));
+                let far = System::now().plus(Duration::from_secs(100));
                 let deadline = (number % 2 == 0).then_some(far);
                 if !waiting.wait_limited(condvar, deadline, Some(token)) {
                     cancelled.fetch_add(1, Relaxed);
@@ -392,11 +392,11 @@ fn a_token_ends_all_waits() {
 #[test]
 fn a_deadline_is_kept() {
     let lock = Guarded::<_, Overlock>::new(());
-    let condvar = Condvar::<Linux>::new();
+    let condvar = Condvar::<System>::new();
     let mut held = lock.lock();
     for wait_ns in [0, 1000, 3_000_000] {
-        let deadline = Linux::now().plus_nanos(wait_ns);
+        let deadline = System::now().plus_nanos(wait_ns);
         assert!(!held.wait_limited(&condvar, Some(deadline), None));
-        assert!(Linux::now() >= deadline);
+        assert!(System::now() >= deadline);
     }
 }

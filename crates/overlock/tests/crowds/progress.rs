@@ -10,7 +10,7 @@ use crate::common::Pair;
 use crate::serial;
 use crate::until::{Until, until_of};
 use crate::watch::{self, ThreadState};
-use overlock::Linux;
+use overlock::System;
 use overlock::spin::RawLock;
 use overlock_core::Platform;
 
@@ -66,12 +66,12 @@ impl<L: RawLock> Trial<L> {
             return token;
         }
         while let Some(until) = until.filter(|_| random.once_in(3)) {
-            let deadline = Linux::now().plus_nanos(random.below(DEADLINES_NS));
+            let deadline = System::now().plus_nanos(random.below(DEADLINES_NS));
             state.waits(true);
             match until(&self.pair.lock, deadline) {
                 Some(token) => return token,
                 None => {
-                    assert!(Linux::now() >= deadline, "{} gave up early", L::NAME);
+                    assert!(System::now() >= deadline, "{} gave up early", L::NAME);
                     state.is_outside();
                 }
             }

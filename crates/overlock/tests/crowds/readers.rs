@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use std::thread;
 use std::time::Duration;
 
-use overlock::Linux;
+use overlock::System;
 use overlock::rw::{
     RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
 };
@@ -200,7 +200,7 @@ impl<L: RawFairRwLock> Extras<L> {
 
 /// A deadline below 0.3 ms from now: some are met, some are not.
 pub fn soon(random: &mut Random) -> Instant {
-    Linux::now().plus_nanos(random.below(300_000))
+    System::now().plus_nanos(random.below(300_000))
 }
 
 /// Acquires as the upgradable reader, perhaps upgrades, and releases, each in one of the ways. The

@@ -11,7 +11,7 @@ use crate::caller::{Caller, until};
 use crate::readers::{Downgrade, Extras, FairRelock, Pair, Random, Timed, soon};
 use crate::serial;
 use crate::watch::{self, ThreadState};
-use overlock::Linux;
+use overlock::System;
 use overlock::rw::RawRwLock;
 use overlock_core::Platform;
 use overlock_core::facts::{HasFacts, Waiting};
@@ -73,7 +73,7 @@ impl<L: RawRwLock> Trial<L> {
             state.waits(true);
             match (timed.read)(&self.pair.lock, deadline) {
                 Some(token) => return token,
-                None => assert!(Linux::now() >= deadline, "{} gave up early", L::NAME),
+                None => assert!(System::now() >= deadline, "{} gave up early", L::NAME),
             }
             state.is_outside();
         }
@@ -97,7 +97,7 @@ impl<L: RawRwLock> Trial<L> {
             state.waits(true);
             match (timed.write)(&self.pair.lock, deadline) {
                 Some(token) => return token,
-                None => assert!(Linux::now() >= deadline, "{} gave up early", L::NAME),
+                None => assert!(System::now() >= deadline, "{} gave up early", L::NAME),
             }
             state.is_outside();
         }
@@ -229,18 +229,18 @@ fn deadlines_pass<L: RawRwLock>(timed: Option<Timed<L>>) {
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let deadline = Linux::now().plus_nanos(3_000_000);
+                let deadline = System::now().plus_nanos(3_000_000);
                 assert!((timed.read)(lock, deadline).is_none());
-                assert!(Linux::now() >= deadline);
-                let deadline = Linux::now().plus_nanos(3_000_000);
+                assert!(System::now() >= deadline);
+                let deadline = System::now().plus_nanos(3_000_000);
                 assert!((timed.write)(lock, deadline).is_none());
-                assert!(Linux::now() >= deadline);
+                assert!(System::now() >= deadline);
             });
         }
     });
     trial.pair.end_write(token);
     trial.assert_idle();
-    let long = || Linux::now().plus_nanos(1 << 40);
+    let long = || System::now().plus_nanos(1 << 40);
     trial
         .pair
         .end_read((timed.read)(lock, long()).expect("the lock is free"));
@@ -248,7 +248,7 @@ fn deadlines_pass<L: RawRwLock>(timed: Option<Timed<L>>) {
         .pair
         .end_write((timed.write)(lock, long()).expect("the lock is free"));
     // In the past, but it tries once.
-    let past = Linux::now();
+    let past = System::now();
     trial
         .pair
         .end_read((timed.read)(lock, past).expect("the lock is free"));

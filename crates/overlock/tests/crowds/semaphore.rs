@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use overlock::Linux;
+use overlock::System;
 use overlock_core::Platform;
 use overlock_core::platform::Pause;
 use overlock_core::sleep::cancel::CancelToken;
@@ -17,7 +17,7 @@ use crate::caller::{Caller, until};
 use crate::serial;
 use crate::workers::workers;
 
-type Semaphore = overlock_core::sleep::Semaphore<Linux>;
+type Semaphore = overlock_core::sleep::Semaphore<System>;
 
 /// For threads that are not scoped: see `workers`.
 fn leak<T>(value: T) -> &'static T {
@@ -70,17 +70,17 @@ fn permits_are_neither_lost_nor_made() {
     const ROUNDS: u32 = if cfg!(miri) { 20 } else { 2000 };
     let _serial = serial();
     let semaphore = leak(Semaphore::new(PERMITS));
-    let token = leak(CancelToken::<Linux>::new());
+    let token = leak(CancelToken::<System>::new());
     let out = leak(AtomicU32::new(0));
     let acquire = |n: u32, seed: &mut u64| {
-        let now = Linux::now();
+        let now = System::now();
         let deadline = now.plus_nanos(random(seed, 100_000));
         let far = now.plus(Duration::from_secs(100));
         let (acquired, may_fail) = match random(seed, 4) {
             0 => (semaphore.try_acquire_many(n), true),
             1 => {
                 let acquired = semaphore.acquire_many_limited(n, Some(deadline.into()), None);
-                (acquired, Linux::now() >= deadline)
+                (acquired, System::now() >= deadline)
             }
             2 => {
                 let acquired = semaphore.acquire_many_limited(n, Some(far.into()), Some(token));
@@ -102,7 +102,7 @@ fn permits_are_neither_lost_nor_made() {
             if acquire(n, &mut seed) {
                 state.is_inside();
                 assert!(out.fetch_add(n, Relaxed) + n <= PERMITS);
-                Linux::pause(Pause::Iterations(random(&mut seed, 200) as u32));
+                System::pause(Pause::Iterations(random(&mut seed, 200) as u32));
                 out.fetch_sub(n, Relaxed);
                 semaphore.release_many(n);
             }
@@ -215,7 +215,7 @@ fn a_handler_may_release() {
         // Enters and leaves the list all the time.
         while !ENDED.load(Relaxed) || SIGNALLED.available() > 0 {
             // Past by the time that it is checked.
-            let deadline = Linux::now();
+            let deadline = System::now();
             got += u32::from(SIGNALLED.acquire_until(deadline));
         }
         got

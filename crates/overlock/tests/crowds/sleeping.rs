@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::Pair;
 use crate::serial;
 use crate::watch::{self, ThreadState};
-use overlock::Linux;
+use overlock::System;
 use overlock::sleep::{RawLock, RawTimedLock};
 use overlock_core::Platform;
 use overlock_core::platform::Pause;
@@ -27,7 +27,7 @@ const AT_A_TIME: u64 = 8;
 #[test]
 fn a_delay_takes_its_time() {
     let begin = Instant::now();
-    Linux::pause(Pause::Delay(2_000_000));
+    System::pause(Pause::Delay(2_000_000));
     assert!(begin.elapsed() >= Duration::from_millis(2));
 }
 
@@ -79,9 +79,9 @@ fn gets_on<L: RawTimedLock>() {
             let limited = iteration % 3 == 0;
             state.waits(limited);
             let token = if limited {
-                let end = Linux::now().plus_nanos(iteration * 7919 % DEADLINES_NS);
+                let end = System::now().plus_nanos(iteration * 7919 % DEADLINES_NS);
                 let token = pair.lock.lock_until(end);
-                let early = token.is_none() && Linux::now() < end;
+                let early = token.is_none() && System::now() < end;
                 assert!(!early, "{} gave up early", L::NAME);
                 token
             } else {
@@ -111,7 +111,7 @@ fn gives_up_in_time<L: RawTimedLock>() {
         scope.spawn(move || {
             for wait in [0, 1, 20].map(Duration::from_millis) {
                 let start = Instant::now();
-                assert!(lock.lock_until(Linux::now().plus(wait)).is_none());
+                assert!(lock.lock_until(System::now().plus(wait)).is_none());
                 assert!(start.elapsed() >= wait, "{} gave up early", L::NAME);
                 assert!(start.elapsed() < wait + Duration::from_secs(60));
             }
@@ -180,27 +180,27 @@ macro_rules! tests {
         mod $name {
             #[test]
             fn excludes() {
-                super::excludes::<::overlock_family::sleep::$lock<::overlock::Linux>>();
+                super::excludes::<::overlock_family::sleep::$lock<::overlock::System>>();
             }
 
             #[test]
             fn gets_on() {
-                super::gets_on::<::overlock_family::sleep::$lock<::overlock::Linux>>();
+                super::gets_on::<::overlock_family::sleep::$lock<::overlock::System>>();
             }
 
             #[test]
             fn gives_up_in_time() {
-                super::gives_up_in_time::<::overlock_family::sleep::$lock<::overlock::Linux>>();
+                super::gives_up_in_time::<::overlock_family::sleep::$lock<::overlock::System>>();
             }
 
             #[test]
             fn serves_a_crowd() {
-                super::serves_a_crowd::<::overlock_family::sleep::$lock<::overlock::Linux>>();
+                super::serves_a_crowd::<::overlock_family::sleep::$lock<::overlock::System>>();
             }
 
             #[test]
             fn survives_churn() {
-                super::survives_churn::<::overlock_family::sleep::$lock<::overlock::Linux>>();
+                super::survives_churn::<::overlock_family::sleep::$lock<::overlock::System>>();
             }
         }
     )*};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ::overlock::{CancelToken, Linux};
+use ::overlock::{CancelToken, System};
 use ::overlock_core::raw::RawLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -197,7 +197,7 @@ macro_rules! of_spin {
 }
 
 macro_rules! of_sleep {
-    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { tests! { $($name: ::overlock_family::sleep::$lock<::overlock::Linux>, $can;)* } };
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => { tests! { $($name: ::overlock_family::sleep::$lock<::overlock::System>, $can;)* } };
 }
 
 ::overlock_family::spin_locks!(of_spin);
@@ -205,6 +205,10 @@ macro_rules! of_sleep {
 
 tests! {
     fast_queue_lazy: ::overlock::spin::LazyFastQueue, basic;
-    rt_mutex: ::overlock_core::sleep::RtMutex<Linux>, timed;
-    ww_mutex: ::overlock_core::sleep::WwMutex<Linux>, basic;
+    ww_mutex: ::overlock_core::sleep::WwMutex<System>, basic;
+}
+
+#[cfg(not(overlock_threads))]
+tests! {
+    rt_mutex: ::overlock_core::sleep::RtMutex<System>, timed;
 }

@@ -1,6 +1,6 @@
 //! The abilities of a lock beyond `RawLock` and `RawRwLock`, by the words of the registry.
 
-use overlock::{CancelToken, Linux};
+use overlock::{CancelToken, System};
 use overlock_core::Instant;
 use overlock_core::raw::{
     RawCancelLock, RawDowngradeRwLock, RawFairLock, RawFairRwLock, RawLock, RawRwLock,
@@ -35,7 +35,7 @@ impl<L: RawTimedLock> Extras<L> {
     }
 }
 
-impl<L: RawTimedLock + RawCancelLock<Linux> + RawFairLock> Extras<L> {
+impl<L: RawTimedLock + RawCancelLock<System> + RawFairLock> Extras<L> {
     pub fn full() -> Self {
         Extras {
             cancellable: Some(L::lock_cancellable),
@@ -85,7 +85,10 @@ impl<L: RawLock> Extras<L> {
 
 /// A thread that gives up does so at its deadline.
 pub fn assert_in_time(lock: &str, acquired: bool, deadline: Instant) {
-    assert!(acquired || Linux::now() >= deadline, "{lock} gave up early");
+    assert!(
+        acquired || System::now() >= deadline,
+        "{lock} gave up early"
+    );
 }
 
 type ReadUntil<L> = fn(&L, Instant) -> Option<<L as RawRwLock>::Read>;

@@ -1,6 +1,6 @@
 //! Ways to acquire.
 
-use overlock::Linux;
+use overlock::System;
 use overlock_core::Instant;
 use overlock_core::Platform;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ impl How {
     pub fn deadline(self) -> Option<Instant> {
         match self {
             How::Past => Some(Instant::from_nanos(0)),
-            How::Soon(micros) => Some(Linux::now().plus_nanos(u64::from(micros) * 1000)),
+            How::Soon(micros) => Some(System::now().plus_nanos(u64::from(micros) * 1000)),
             _ => None,
         }
     }

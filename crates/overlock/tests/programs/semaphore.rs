@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use overlock::{CancelToken, Linux};
+use overlock::{CancelToken, System};
 use overlock_core::sleep::Semaphore;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use crate::how::{How, Pause, how, pause};
 use crate::runner::check;
 use crate::workers::workers;
 
-type Raw = Semaphore<Linux>;
+type Raw = Semaphore<System>;
 
 /// More than any program takes.
 const MOST: u32 = 6;

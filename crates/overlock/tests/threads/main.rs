@@ -14,5 +14,6 @@ mod fifo;
 mod mutex;
 // Miri does not know the kernel's PI futexes.
 #[cfg(not(miri))]
+#[cfg(not(overlock_threads))]
 mod rt_mutex;
 mod ww_mutex;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::caller::{Caller, until};
-use overlock::Linux;
+use overlock::System;
 use overlock::sleep::{
     KernelMutex as Mutex, KernelMutexInside, KernelMutexNone, RawCancelLock, RawFairLock, RawLock,
     RawTimedLock,
@@ -17,13 +17,13 @@ use overlock_core::sleep::cancel::CancelToken;
 use overlock_core::{Platform, Spin};
 use overlock_family::sleep::Osq;
 
-trait Form: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux> {}
-impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<Linux>> Form for L {}
+trait Form: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<System> {}
+impl<L: RawLock<Token = ()> + RawTimedLock + RawFairLock + RawCancelLock<System>> Form for L {}
 
 /// Sleepers leave by a token, and the one without a token gets the mutex.
 fn cancels<L: Form>() {
     let lock = &L::create().unwrap();
-    let token = &CancelToken::<Linux>::new();
+    let token = &CancelToken::<System>::new();
     let callers = &[const { OnceLock::new() }; 6];
     lock.lock();
     let (asleep, left) = thread::scope(|scope| {
@@ -210,7 +210,7 @@ tests!(outside: Mutex, inside: KernelMutexInside, none: KernelMutexNone);
 #[test]
 fn spinners_leave_the_queue_in_crowds() {
     const THREADS: u64 = 6;
-    let queue = &Osq::<Linux>::new();
+    let queue = &Osq::<System>::new();
     let [heads, inside] = [(); 2].map(|()| AtomicUsize::new(0));
     let [heads, inside] = [&heads, &inside];
     thread::scope(|scope| {
@@ -224,7 +224,7 @@ fn spinners_leave_the_queue_in_crowds() {
                     let patience = random >> 33 & 0x3f;
                     let limit = match turn % 3 {
                         0 => Spin::Polls(patience as u32),
-                        1 => Spin::Until(Linux::now().plus_nanos(patience * 32)),
+                        1 => Spin::Until(System::now().plus_nanos(patience * 32)),
                         _ => Spin::Forever,
                     };
                     let polls = Cell::new(0);

@@ -9,6 +9,8 @@ use super::super::quota::{self, Files, Kernel, first_line};
 use super::super::{clock, extras};
 use super::LOOK_NS;
 
+/// Of sched.h, where some systems call it SCHED_NORMAL.
+const SCHED_OTHER: libc::c_int = 0;
 /// The interval after a look that was refused.
 const REFUSED_NS: u64 = 10_000 * LOOK_NS;
 /// So many looks at a crowd in a row are by chance. From then on each doubles the interval, so
@@ -173,7 +175,7 @@ fn policy() -> Option<libc::c_int> {
 #[cold]
 #[inline(never)]
 pub(super) fn is_special() -> bool {
-    policy().is_none_or(|policy| ![libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&policy))
+    policy().is_none_or(|policy| ![SCHED_OTHER, libc::SCHED_BATCH].contains(&policy))
 }
 
 /// Whether the calling thread is known to have a real-time priority.

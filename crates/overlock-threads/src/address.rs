@@ -1,0 +1,67 @@
+//! To wait at the address of a word until another thread wakes.
+//!
+//! A file for each system has three functions. The latch between waiter and waker is the word: see
+//! the [contract](overlock_core::platform) of `halt` and `kick`.
+//!
+//! - `wait(word, expected, limit)` sleeps while the word holds `expected`, until a wake-up, at most
+//!   for `limit`, and may return for no reason. False only if it has certainly taken no wake-up.
+//! - `wake_one(word)` and `wake_all(word)` wake sleepers of the word that lies, or lay, there. They
+//!   do not access it.
+
+#[cfg(all(windows, not(miri)))]
+#[path = "address/windows.rs"]
+mod system;
+
+#[cfg(target_vendor = "apple")]
+#[path = "address/apple.rs"]
+mod system;
+
+#[cfg(target_os = "freebsd")]
+#[path = "address/freebsd.rs"]
+mod system;
+
+#[cfg(target_os = "openbsd")]
+#[path = "address/openbsd.rs"]
+mod system;
+
+#[cfg(target_os = "dragonfly")]
+#[path = "address/dragonfly.rs"]
+mod system;
+
+// Without atomics, as the compiler says it; WASI's standard library panics by itself.
+#[cfg(all(
+    target_family = "wasm",
+    target_os = "unknown",
+    not(target_feature = "atomics")
+))]
+#[path = "address/alone.rs"]
+mod system;
+
+#[cfg(not(any(
+    all(windows, not(miri)),
+    target_os = "freebsd",
+    target_os = "openbsd",
+    target_os = "dragonfly",
+    all(
+        target_family = "wasm",
+        target_os = "unknown",
+        not(target_feature = "atomics")
+    ),
+)))]
+mod table;
+
+#[cfg(not(any(
+    all(windows, not(miri)),
+    target_vendor = "apple",
+    target_os = "freebsd",
+    target_os = "openbsd",
+    target_os = "dragonfly",
+    all(
+        target_family = "wasm",
+        target_os = "unknown",
+        not(target_feature = "atomics")
+    ),
+)))]
+use table as system;
+
+pub(crate) use system::{wait, wake_all, wake_one};

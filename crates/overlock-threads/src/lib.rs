@@ -1,0 +1,15 @@
+//! Threads of a process as the platform of the locks of [`overlock_core`], on systems other than
+//! Linux: see [`Threads`].
+//!
+//! Programs use crate `overlock`, which picks the platform of the system that it is built for.
+#![deny(missing_docs)]
+
+mod address;
+mod barrier;
+mod clock;
+#[cfg(feature = "family")]
+mod family;
+mod slot;
+mod threads;
+
+pub use threads::Threads;
