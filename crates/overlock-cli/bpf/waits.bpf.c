@@ -20,6 +20,9 @@ enum { TASK_STOPPED = 4, TASK_TRACED = 8, TASK_DEAD = 0x80, TASK_FROZEN = 0x8000
 /* A thread in these states is on its way to a CPU. */
 enum { TASK_WAKING = 0x200, TASK_NEW = 0x800 };
 
+/* A part of all sizes that pages have. */
+#define PAGE 4096
+
 /* A stack that was copied is copied again after this time, in case its record was lost. */
 #define AGAIN_NS 1000000000ull
 /* Copies of a CPU in a window of time. */
@@ -133,6 +136,18 @@ INLINE int is_wake(const struct registers *registers)
     return registers->syscall == FUTEX_WAKE_NEW || registers->syscall == FUTEX_REQUEUE_NEW;
 }
 
+/* Copies a piece of a stack, or as much of it as there is before the stack's end, which is that of
+ * a page. Returns the length. */
+INLINE u32 read_piece(u8 *to, u64 from)
+{
+    if (!read_user(to, STACK_PIECE, (void *)from))
+        return STACK_PIECE;
+    u32 rest = PAGE - (from & (PAGE - 1));
+    if (rest >= STACK_PIECE || read_user(to, rest & (STACK_PIECE - 1), (void *)from))
+        return 0;
+    return rest;
+}
+
 /* The key of the current thread's stack, which is copied unless it was. */
 INLINE u64 copy_stack(u32 tid, u64 address, const struct registers *registers, u64 now)
 {
@@ -141,7 +156,9 @@ INLINE u64 copy_stack(u32 tid, u64 address, const struct registers *registers, u
     if (!scratch)
         return 0;
     struct stack *stack = &scratch->stack;
-    if (read_user(stack->bytes, STACK_PIECE, (void *)registers->sp)) {
+    /* What could not be read is zero. */
+    u32 last = read_piece(stack->bytes, registers->sp);
+    if (!last) {
         lose(2);
         return 0;
     }
@@ -167,11 +184,11 @@ INLINE u64 copy_stack(u32 tid, u64 address, const struct registers *registers, u
         lose(2);
         return key;
     }
-    u32 pieces = 1;
-    for (; pieces < STACK_PIECES; pieces++) {
-        u32 at = pieces * STACK_PIECE;
-        if (read_user(stack->bytes + at, STACK_PIECE, (void *)(registers->sp + at)))
-            break;
+    u64 length = last;
+    for (u32 piece = 1; piece < STACK_PIECES && last == STACK_PIECE; piece++) {
+        u32 at = piece * STACK_PIECE;
+        last = read_piece(stack->bytes + at, registers->sp + at);
+        length = at + last;
     }
     stack->record = RECORD_STACK;
     stack->tid = tid;
@@ -180,7 +197,6 @@ INLINE u64 copy_stack(u32 tid, u64 address, const struct registers *registers, u
     stack->sp = registers->sp;
     stack->bp = registers->bp;
     stack->lr = registers->lr;
-    u64 length = pieces * STACK_PIECE;
     stack->length = length;
     u64 size = __builtin_offsetof(struct stack, bytes) + length;
     if (size > sizeof(*stack))

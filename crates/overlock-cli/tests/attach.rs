@@ -260,6 +260,26 @@ fn waits_from_before_the_look_have_their_holders() {
     }
 }
 
+/// Fails where a file is looked for by a path that leads nowhere now.
+#[test]
+fn a_program_whose_file_is_gone_has_its_names() {
+    let Some(_one) = allowed() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("gone");
+    fs::copy(compile("owners", "owners-gone", &[]), &file).unwrap();
+    let program = Program::of(&file, "plain");
+    fs::remove_file(&file).unwrap();
+    let profile = profile_for(&program, "0.2");
+    let stack = profile.waits[0].stack;
+    assert!(functions(&profile, stack).contains(&"wants"));
+    let mut modules = profile
+        .frames
+        .iter()
+        .filter_map(|frame| frame.module.as_deref());
+    assert!(modules.any(|module| Path::new(module) == file));
+    assert_eq!(profile.locks[0].name, "mutex");
+}
+
 #[test]
 fn what_cannot_be_looked_at_is_refused_in_a_line() {
     let dir = tempfile::tempdir().unwrap();

@@ -39,6 +39,9 @@ const MOST: usize = 2_000_000;
 /// How often the kernel's records are taken.
 const INTERVAL: Duration = Duration::from_millis(5);
 
+/// Looks at those lists take one part in so many of the time.
+const SHARE: u32 = 20;
+
 /// How often the lists of threads and of control groups are read.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -78,10 +81,13 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
     seen.threads.look(pid, true);
     let mut quota = Quota::default();
     quota.find(pid);
-    let cpus_of_quota = quota.cpus();
+    let mut cpus_of_quota = quota.cpus();
     stop_at_signals();
     let mut programs = Programs::start(pid)?;
-    if let Some(what) = unreadable(pid) {
+    let go =
+        format!("the goroutines of process {pid} wait unseen: only its threads' waits are shown");
+    let unseen = unreadable(pid).or(Some(go).filter(|_| stacks.symbols().is_go()));
+    if let Some(what) = unseen {
         say(&format!("overlock: {what}\n"));
     }
     let began_ns = programs.began_ns();
@@ -91,21 +97,28 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
     let began = Instant::now();
     let end = limit.and_then(|limit| began.checked_add(limit));
     let mut looked = began;
+    let mut pause = LOOK;
     while !STOPPED.load(Relaxed) && end.is_none_or(|end| Instant::now() < end) && alive(pid) {
-        thread::sleep(INTERVAL);
-        programs.drain(|record| seen.add(record, &mut stacks));
+        if programs.drain(|record| seen.add(record, &mut stacks)) {
+            thread::sleep(INTERVAL);
+        }
         quota.read(now_ns());
-        if looked.elapsed() > LOOK {
+        if looked.elapsed() > pause {
+            let look = Instant::now();
             seen.threads.look(pid, false);
             quota.find(pid);
+            cpus_of_quota = quota.cpus().or(cpus_of_quota);
             // It may have become another.
             program = name(pid).unwrap_or(program);
             looked = Instant::now();
+            // There may be thousands of threads.
+            pause = LOOK.max(SHARE * (looked - look));
         }
     }
-    programs.drain(|record| seen.add(record, &mut stacks));
-    programs.unfinished(|record| seen.add(record, &mut stacks));
+    programs.stop()?;
     let until_ns = now_ns();
+    while !programs.drain(|record| seen.add(record, &mut stacks)) {}
+    programs.unfinished(|record| seen.add(record, &mut stacks));
     quota.read(until_ns);
     let lost = programs.lost();
     drop(programs);

@@ -31,6 +31,8 @@ pub struct Assembly<'a> {
     /// By the stack, the operation, and whether the word says that there are waiters.
     by_stack: HashMap<(u32, u32, bool), Option<(Kind, bool)>>,
     locks: HashMap<(u64, &'static str), u32>,
+    /// Locks and events by the futexes at which threads wait for them.
+    futexes: HashMap<u64, u32>,
     sums: HashMap<(u32, u32, Option<u32>), usize>,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Assembly<'a> {
             by_key: HashMap::new(),
             by_stack: HashMap::new(),
             locks: HashMap::new(),
+            futexes: HashMap::new(),
             sums: HashMap::new(),
         }
     }
@@ -86,6 +89,7 @@ impl<'a> Assembly<'a> {
             let owner = place.owner.and_then(|inner| self.threads.with_inner(inner));
             let explained = timeline.explain(at, owner);
             let lock = self.lock(place.lock, kind);
+            self.futexes.insert(wait.address, lock);
             places.insert(at, self.profile.waits.len());
             behind.push(explained.behind);
             self.add(&wait, wait_ns, lock, stack, explained);
@@ -275,11 +279,13 @@ impl<'a> Assembly<'a> {
     /// Locks that blocked holders are called by their names.
     fn name_blocks(&mut self) {
         let mut names = HashMap::new();
-        for lock in &self.profile.locks {
-            names.insert(
-                format!("lock {:#x}", lock.address),
-                format!("lock {}", lock.name),
-            );
+        for (&futex, &lock) in &self.futexes {
+            let lock = &self.profile.locks[lock as usize];
+            let name = match lock.is_event {
+                true => "futex".to_owned(),
+                false => format!("lock {}", lock.name),
+            };
+            names.insert(format!("lock {futex:#x}"), name);
         }
         let waits = self.profile.waits.iter_mut().map(|wait| &mut wait.parts);
         let sums = self.profile.sums.iter_mut().map(|sum| &mut sum.parts);

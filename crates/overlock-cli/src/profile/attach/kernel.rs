@@ -14,6 +14,13 @@ use crate::stat::now_ns;
 /// Compiled by `scripts/bpf`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/waits.bpf.o");
 
+/// The programs at tracepoints, and where. Switches come last: of a wait that is seen the wake-up
+/// is seen too.
+const PROGRAMS: [(&str, &str); 2] = [("wakes", "sched_waking"), ("switches", "sched_switch")];
+
+/// Records that are taken in one go.
+const BATCH: usize = 100_000;
+
 /// The programs, which end with this: nothing but its open files keeps them.
 pub struct Programs {
     object: Ebpf,
@@ -57,11 +64,9 @@ impl Programs {
             .override_global("FUTEX", &(libc::SYS_futex as i32), true)
             .load(OBJECT)
             .map_err(|error| refused(&error))?;
-        // Switches come last: of a wait that is seen the wake-up is seen too.
-        for (program, tracepoint) in [("wakes", "sched_waking"), ("switches", "sched_switch")] {
-            let program = object.program_mut(program).expect("the object has it");
-            let program: &mut BtfTracePoint = program.try_into().expect("as its section says");
-            let loaded = program.load(tracepoint, &btf);
+        for (name, place) in PROGRAMS {
+            let program = tracepoint(&mut object, name);
+            let loaded = program.load(place, &btf);
             loaded
                 .and_then(|()| program.attach())
                 .map_err(|error| refused(&error))?;
@@ -82,13 +87,27 @@ impl Programs {
         self.began_ns
     }
 
-    /// Hands over all records that are there.
-    pub fn drain(&mut self, mut take: impl FnMut(Record)) {
-        while let Some(bytes) = self.events.next() {
+    /// Hands over the records that are there, up to a number: they may come as fast as they are
+    /// taken. Returns whether those were all.
+    pub fn drain(&mut self, mut take: impl FnMut(Record)) -> bool {
+        for _ in 0..BATCH {
+            let Some(bytes) = self.events.next() else {
+                return true;
+            };
             if let Some(record) = Record::read(&bytes) {
                 take(record);
             }
         }
+        false
+    }
+
+    /// Ends what the kernel does: no more records come.
+    pub fn stop(&mut self) -> Result<(), Exit> {
+        for (name, _) in PROGRAMS {
+            let stopped = tracepoint(&mut self.object, name).unload();
+            stopped.map_err(|error| refused(&error))?;
+        }
+        Ok(())
     }
 
     /// Hands over the times without a CPU that have not ended.
@@ -114,6 +133,11 @@ impl Programs {
             stacks,
         }
     }
+}
+
+fn tracepoint<'a>(object: &'a mut Ebpf, name: &str) -> &'a mut BtfTracePoint {
+    let program = object.program_mut(name).expect("the object has it");
+    program.try_into().expect("as its section says")
 }
 
 /// Has the kernel note the threads that have no CPU now.

@@ -93,6 +93,9 @@ const FILES: [(&str, Kind); 13] = [
     ("overlock-preload/src/barrier.rs", event("barrier")),
 ];
 
+/// Parts of the names of their functions for readers.
+const READS: [&str; 3] = ["read", "rdlock", "shared"];
+
 /// Functions that make a lock of a condition or a semaphore.
 const LOCKS: [&str; 6] = [
     "ObjectMonitor::enter",
@@ -118,12 +121,22 @@ pub fn kind<'a>(
     word: u32,
 ) -> Option<(Kind, bool)> {
     let (kind, is_pthreads) = functions.clone().find_map(rule)?;
+    // Of our own rwlocks the innermost functions are common to readers and writers.
+    let reads = |(name, file): Named<'_>| {
+        let is_ours = file.is_some_and(|file| FILES.iter().any(|(part, _)| file.contains(part)));
+        is_ours && READS.iter().any(|part| name.contains(part))
+    };
+    if kind.name == "write" && !is_pthreads && functions.clone().any(reads) {
+        return Some((lock("read"), false));
+    }
     // Its mutex, with waiters, as the C library's function takes it at its end.
     if kind.name == "cond" && operation & COMMAND == PLAIN_WAIT && word == 2 {
         return Some((lock("mutex"), is_pthreads));
     }
     let mut functions = functions;
-    let is_lock = functions.any(|(name, _)| LOCKS.iter().any(|part| name.ends_with(part)));
+    // Without the types of the arguments.
+    let plain = |name: &'a str| name.split('(').next().unwrap_or_default();
+    let is_lock = functions.any(|(name, _)| LOCKS.iter().any(|part| plain(name).ends_with(part)));
     let kind = match kind.name {
         "cond" if is_lock => lock("cond as lock"),
         "sem" if is_lock => lock("sem as lock"),
@@ -135,15 +148,10 @@ pub fn kind<'a>(
 fn rule((function, file): Named<'_>) -> Option<(Kind, bool)> {
     let ours = file.and_then(|file| FILES.iter().find(|(part, _)| file.contains(part)));
     if let Some((_, kind)) = ours {
-        let is_read = ["read", "rdlock", "shared"]
-            .iter()
-            .any(|part| function.contains(part));
-        let kind = match kind.name {
-            "write" if is_read => lock("read"),
-            _ => *kind,
-        };
-        return Some((kind, false));
+        return Some((*kind, false));
     }
+    // Rust's symbols have types in angles, or have not.
+    let function = function.replace(['<', '>'], "");
     let found = RULES.iter().find(|(part, _)| function.contains(part));
     found.map(|(part, kind)| (*kind, part.starts_with("pthread_")))
 }
@@ -173,10 +181,20 @@ mod tests {
             "ObjectMonitor::enter",
         ];
         assert_eq!(of(&java, 9 | private | 256, 0), Some("cond as lock"));
+        let typed = ["pthread_cond_wait", "ObjectMonitor::enter(JavaThread*)"];
+        assert_eq!(of(&typed, 9 | private | 256, 0), Some("cond as lock"));
+        let rust = [
+            "syscall",
+            "<std::sys::sync::mutex::futex::Mutex>::lock_contended",
+        ];
+        assert_eq!(of(&rust, 9 | private, 2), Some("mutex"));
+        let park = ["<std::sys::sync::thread_parking::futex::Parker>::park"];
+        assert_eq!(of(&park, 9 | private, 0), Some("futex"));
         let python = ["sem_clockwait", "PyThread_acquire_lock_timed"];
         assert_eq!(of(&python, 9 | private | 256, 0), Some("sem as lock"));
         assert_eq!(of(&["syscall", "f"], private, 2), None);
     }
+
     #[test]
     fn our_own_locks_are_known_by_their_sources() {
         let at = |function, file| kind([(function, Some(file))].into_iter(), 0, 1);
@@ -187,6 +205,10 @@ mod tests {
             "/src/crates/overlock-core/src/sleep/overlock.rs",
         );
         assert_eq!(is(mutex), Some(("mutex", false, false)));
+        let core = "/src/crates/overlock-core/src/rw/raw.rs";
+        let functions = [("wait_counted", Some(core)), ("read_slow", Some(core))];
+        let inner = kind(functions.into_iter(), 0, 1);
+        assert_eq!(is(inner), Some(("read", false, false)));
         let read = at(
             "rdlock_slowly",
             "crates/overlock-preload/src/rwlock/functions.rs",

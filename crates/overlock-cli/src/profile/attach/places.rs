@@ -16,6 +16,7 @@ pub struct Place {
 
 /// FUTEX_LOCK_PI and FUTEX_LOCK_PI2.
 const PI: [u32; 2] = [6, 13];
+const WAIT_BITSET: u32 = 9;
 const COMMAND: u32 = 127;
 const TID: u32 = 0x3fff_ffff;
 
@@ -40,6 +41,10 @@ pub fn place(wait: &Wait, kind: Kind, is_pthreads: bool) -> Place {
         // word behind.
         ("read", true, 3) | ("write", true, 2) => at(8, wait.word(4)),
         ("write", true, 3) => at(12, wait.word(3)),
+        // Its two groups of waiters have a word each; it begins at a multiple of eight.
+        ("cond" | "cond as lock", true, _) if wait.operation & COMMAND == WAIT_BITSET => {
+            at(40 + (wait.address & 7), 0)
+        }
         _ => at(0, 0),
     }
 }
@@ -86,6 +91,8 @@ mod tests {
         assert_eq!(of(&written, 3, 137, "write"), (0x1000, Some(42)));
         let is_read = [9, 0, 2, 1, 0, 0, 0, 0];
         assert_eq!(of(&is_read, 2, 137, "write"), (0x1000, None));
+        assert_eq!(of(&[0; 12], 10, 137 | 256, "cond"), (0x1000, None));
+        assert_eq!(of(&[0; 12], 11, 137 | 256, "cond"), (0x1000, None));
     }
 
     #[test]
