@@ -95,10 +95,8 @@ fn figures_are_those_of_the_acquisitions_and_waits() {
         pool.longest_wait >= HELD / 2 && pool.p99 == pool.longest_wait,
         "{pool:?}"
     );
-    assert!(
-        pool.p50 >= Duration::from_millis(1) && pool.p50 < pool.longest_wait,
-        "{pool:?}"
-    );
+    // The one that gave up may have been the longer one, where it got no CPU.
+    assert!(pool.p50 >= Duration::from_millis(1), "{pool:?}");
 
     // A release and an acquisition in one call are no acquisition of their own.
     stat::reset();
