@@ -62,6 +62,8 @@ pub struct Mutex {
 
 const _: () = assert!(size_of::<Mutex>() <= size_of::<libc::pthread_mutex_t>());
 const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16);
+// The upper half of a word whose lower half comes first.
+const _: () = assert!(core::mem::offset_of!(Mutex, owner) + 4 == overlock_shared::OUR_OWNER);
 
 pub(crate) const NORMAL: c_int = libc::PTHREAD_MUTEX_NORMAL;
 pub(crate) const RECURSIVE: c_int = libc::PTHREAD_MUTEX_RECURSIVE;

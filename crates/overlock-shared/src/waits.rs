@@ -23,7 +23,7 @@ use crate::ObjectKind;
 pub const WAITS_MAGIC: u64 = u64::from_le_bytes(*b"ovlkwait");
 
 /// The version of the layout, which any change of the types below increments.
-pub const WAITS_VERSION: u32 = 4;
+pub const WAITS_VERSION: u32 = 5;
 
 /// Prefix of the files' names, in place of that of the table.
 pub const WAITS_PREFIX: &str = "overlock-waits.";
@@ -91,6 +91,10 @@ pub struct Live {
     pub entry: AtomicU32,
     pub began_ns: AtomicU64,
     pub object: AtomicU64,
+    /// The address of the thread's stack where the wait began.
+    pub stack: AtomicU64,
+    /// The number of the place of the wait around this one, from 1 on; 0 for none.
+    pub outer: AtomicU32,
 }
 
 /// Figures of a thread. It writes them itself.
@@ -98,7 +102,8 @@ pub struct Live {
 #[repr(C, align(64))]
 pub struct Thread {
     pub tid: AtomicU32,
-    pub unused: AtomicU32,
+    /// The number of the place of its innermost wait, from 1 on; 0 for none.
+    pub innermost: AtomicU32,
     /// Its CPU time when it ended; 0 before.
     pub cpu_ns: AtomicU64,
     /// How long it has held locks, scaled from samples.
@@ -119,6 +124,12 @@ pub struct Owner {
 
 /// No number of acquisitions.
 pub const UNCOUNTED: u64 = u64::MAX;
+
+/// The place of the id of its owner in a mutex of ours, with statistics: the thread that has
+/// acquired it last.
+pub const OUR_OWNER: usize = 36;
+/// The same in one of the C library's, on machines of 64 bits: 0 while nobody has it.
+pub const THEIR_OWNER: usize = 8;
 
 /// The word of an [`Owner`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

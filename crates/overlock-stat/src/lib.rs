@@ -27,6 +27,7 @@ pub mod lock;
 pub mod mode;
 mod modules;
 pub mod objects;
+mod places;
 pub mod record;
 pub mod report;
 pub mod sampling;

@@ -5,8 +5,8 @@
 //! the slow work delays no waiter. The acquisition itself only notes what is gone later: when the
 //! lock was released to it, and, of a wait that was long, for how long its holder has run.
 
+use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use overlock_shared::{
     Entry, GAVE_UP, IS_LOCK, LIVE, NOT_MEASURED, Owned, Owner, RECORDS, SUMMED, Thread, UNCOUNTED,
@@ -17,7 +17,7 @@ use crate::Site;
 use crate::deferred::Sum;
 use crate::flight::Waited;
 use crate::spot::Spot;
-use crate::{clock, threads};
+use crate::{clock, places, threads};
 
 static WAITS: AtomicPtr<Waits> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -88,17 +88,16 @@ pub fn begin(at: &Spot, began_ns: u64, holder: u32, count: u32) -> Shown {
         shown.cpu_ns = known_cpu_of(holder);
     }
     let tid = threads::id();
-    if let Some(place) = free_place(&waits.in_use, tid) {
-        shown.place = place as u32;
-        let live = &waits.live[place];
+    // The stack of those who call, about.
+    let here = core::ptr::from_ref(&shown).addr() as u64;
+    let place = places::take(waits, tid, here, |live| {
         live.holder.store(holder, Relaxed);
         live.kind.store(entry.kind.load(Relaxed), Relaxed);
         live.entry.store(at.entry, Relaxed);
         live.began_ns.store(began_ns, Relaxed);
         live.object.store(object, Relaxed);
-        // Release: a reader that sees the thread sees its wait, or a later one.
-        live.tid.store(tid, Release);
-    }
+    });
+    shown.place = place.unwrap_or(LIVE as u32);
     shown
 }
 
@@ -116,36 +115,10 @@ fn known_cpu_of(tid: u32) -> u64 {
     }
 }
 
-/// Takes a place, near one that depends on the thread.
-fn free_place(in_use: &[AtomicU64], tid: u32) -> Option<usize> {
-    let start = tid as usize % in_use.len();
-    (0..in_use.len()).find_map(|step| {
-        let index = (start + step) % in_use.len();
-        let word = &in_use[index];
-        let mut seen = word.load(Relaxed);
-        while seen != u64::MAX {
-            let bit = seen.trailing_ones();
-            // Acquire: pairs with the release in `hide`, after the last use of the place.
-            match word.compare_exchange_weak(seen, seen | 1 << bit, Acquire, Relaxed) {
-                Ok(_) => return Some(index * 64 + bit as usize),
-                Err(other) => seen = other,
-            }
-        }
-        None
-    })
-}
-
 impl Shown {
     /// Shows the wait no more.
     fn hide(&self, waits: &Waits) {
-        let place = self.place as usize;
-        let live = waits.live.get(place);
-        // A handler may have forked: the child's places are others.
-        if let Some(live) = live.filter(|live| live.tid.load(Relaxed) == threads::id()) {
-            live.tid.store(0, Relaxed);
-            // Release: pairs with the acquire in `free_place`.
-            waits.in_use[place / 64].fetch_and(!(1 << (place % 64)), Release);
-        }
+        places::leave(waits, threads::id(), self.place);
     }
 
     /// The wait ends with the lock. Adds to its result what is known now and not later.
@@ -311,15 +284,7 @@ pub fn flags(gave_up: bool, is_lock: bool) -> u32 {
 
 /// The figures of the calling thread.
 fn mine() -> Option<&'static Thread> {
-    let waits = waits()?;
-    let tid = threads::id();
-    let thread = &waits.threads[tid as usize % waits.threads.len()];
-    if thread.tid.load(Relaxed) != tid {
-        thread.cpu_ns.store(0, Relaxed);
-        thread.held_ns.store(0, Relaxed);
-        thread.tid.store(tid, Relaxed);
-    }
-    Some(thread)
+    Some(places::figures(waits()?, threads::id()))
 }
 
 /// The calling thread has held a lock.
@@ -334,5 +299,8 @@ pub fn has_held(ns: u64) {
 pub fn ends() {
     if let Some(thread) = mine() {
         thread.cpu_ns.store(clock::cpu(), Relaxed);
+    }
+    if let Some(waits) = waits() {
+        places::leave_all(waits, threads::id());
     }
 }
