@@ -263,6 +263,30 @@ fn a_holder_that_waits_itself_is_told_with_the_chain() {
     });
 }
 
+/// Fails where the parts are of the thread that held the lock at the beginning, and not of the one
+/// that holds it at each look.
+#[test]
+fn a_holder_that_passed_by_the_waiter_is_looked_at() {
+    let program = compile("passes", "passes", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("p.json");
+    for options in [&[][..], &["--locks", "glibc"]] {
+        let output = profile(options, &program, &[], &json).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let passed: usize = String::from_utf8(output.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let profile = read(&json);
+        // It was slept for 20 ms, and then computed for 60.
+        let waits = waits(&profile);
+        let computed = |wait: &&&Wait| wait.parts.ran_ns + wait.parts.preempted_ns > 20_000_000;
+        let right = waits.iter().filter(computed).count();
+        assert!(right * 2 >= passed, "{options:?} {passed}: {waits:#?}");
+    }
+}
+
 /// A control group with a quota of a twentieth of a CPU, where such a group can be made.
 fn group() -> Option<PathBuf> {
     let name = format!("overlock-test-{}", std::process::id());

@@ -3,6 +3,7 @@
 mod build;
 mod collector;
 mod kept;
+mod owner;
 mod parts;
 mod quota;
 mod ring;
@@ -11,5 +12,5 @@ mod tasks;
 mod whole;
 
 pub use build::build;
-pub use collector::Collector;
+pub use collector::{Collector, Wanted};
 pub use quota::{Quota, Throttled};

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use overlock_profile::{Profile, Run};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::collect::{self, Collector};
+use super::collect::{self, Collector, Wanted};
 use super::command::Options;
 use super::files::Files;
 use super::why;
@@ -45,7 +45,11 @@ pub fn run(plan: &Plan<'_>, path: &Path, mut command: Command) -> Result<ExitSta
     tables.count(&mut command);
     let threshold_ns = plan.options.threshold_ns();
     command.env("OVERLOCK_PROFILE", threshold_ns.to_string());
-    let collector = Collector::start(tables.dir(), tables.taken(), files.events);
+    let wanted = Wanted {
+        events: files.events,
+        is_glibc: plan.mutex == "glibc",
+    };
+    let collector = Collector::start(tables.dir(), tables.taken(), wanted);
     let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let words = plan.words.iter();
     let words: Vec<String> = words

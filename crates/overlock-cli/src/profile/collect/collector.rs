@@ -55,6 +55,15 @@ pub struct Collected {
     pub quota: Option<f64>,
 }
 
+/// The program's mutexes, and what is kept of its waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Whether single waits for events are kept.
+    pub events: bool,
+    /// Whether the mutexes are the C library's.
+    pub is_glibc: bool,
+}
+
 /// The thread, which runs until it is told to finish.
 #[derive(Debug)]
 pub struct Collector {
@@ -63,11 +72,11 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Begins to look into a directory. `has_events` if single waits for events are kept too.
-    pub fn start(dir: &Path, tables: Arc<Mutex<stat::Ended>>, has_events: bool) -> Self {
+    /// Begins to look into a directory.
+    pub fn start(dir: &Path, tables: Arc<Mutex<stat::Ended>>, wanted: Wanted) -> Self {
         let (end, ends) = channel();
         let dir = dir.to_owned();
-        let thread = thread::spawn(move || Watcher::new(dir, tables, has_events).run(&ends));
+        let thread = thread::spawn(move || Watcher::new(dir, tables, wanted).run(&ends));
         Self { end, thread }
     }
 
@@ -100,6 +109,7 @@ struct Watcher {
     dir: PathBuf,
     /// Takes in those of processes that have ended.
     tables: Arc<Mutex<stat::Ended>>,
+    is_glibc: bool,
     cpus: u32,
     /// Files that are mapped.
     known: HashSet<PathBuf>,
@@ -112,10 +122,11 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(dir: PathBuf, tables: Arc<Mutex<stat::Ended>>, has_events: bool) -> Self {
+    fn new(dir: PathBuf, tables: Arc<Mutex<stat::Ended>>, wanted: Wanted) -> Self {
         Self {
             dir,
             tables,
+            is_glibc: wanted.is_glibc,
             cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
             known: HashSet::new(),
             tasks: Tasks::default(),
@@ -123,7 +134,7 @@ impl Watcher {
             later: VecDeque::new(),
             quota_read_ns: 0,
             collected: Collected {
-                kept: Kept::new(has_events),
+                kept: Kept::new(wanted.events),
                 ..Collected::default()
             },
         }
@@ -184,6 +195,7 @@ impl Watcher {
                     ring,
                     threads: HashMap::new(),
                     quota,
+                    is_glibc: self.is_glibc,
                     taken_ns: 0,
                 });
             }

@@ -145,7 +145,12 @@ pub fn parts(ended: &Ended, looks: &Looks, throttled: &Throttled) -> Parts {
     // The holder.
     let is_looked_at = could_run > 0 || !blocked.is_empty();
     let mut block: u64 = blocked.iter().map(|(_, ns)| ns).sum();
-    match ended.ran_ns {
+    // The clock is that of the first holder.
+    let is_one = |run: &Run| match run.who {
+        Who::Holder(tid) => tid == ended.holder,
+        Who::Waiter => true,
+    };
+    match ended.ran_ns.filter(|_| looks.0.iter().all(is_one)) {
         Some(ns) => {
             parts.ran_ns = ns.min(held);
             let left = held - parts.ran_ns;
@@ -243,6 +248,22 @@ mod tests {
         // Of a short wait nothing else was seen.
         let none = parts(&ended, &Looks::default(), &throttled);
         assert_eq!((none.ran_ns, none.unknown_ns), (4 * MS, 6 * MS));
+    }
+
+    /// Fails where the clock of the first holder stands for one that passed by the waiter.
+    #[test]
+    fn a_clock_does_not_count_for_another_holder() {
+        let mut looks = Looks::default();
+        let sleeps = blocked(By::Call(libc::SYS_nanosleep));
+        seen(&mut looks, 1..20, Who::Holder(2), sleeps, 0.0);
+        seen(&mut looks, 20..80, Who::Holder(3), State::Runnable, 1.0);
+        let ended = Ended {
+            ran_ns: Some(MS / 10),
+            ..wait(0, 80 * MS)
+        };
+        let parts = parts(&ended, &looks, &Throttled::default());
+        assert!(parts.ran_ns.abs_diff(60 * MS) <= 2 * MS, "{parts:?}");
+        assert!(parts.blocked[0].ns.abs_diff(20 * MS) <= 2 * MS, "{parts:?}");
     }
 
     #[test]

@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_shared::Owned;
+use overlock_shared::{ObjectKind, Owned};
 
+use super::owner;
 use super::parts::Who;
 use super::quota::Quota;
 use super::ring::Ring;
+
+/// The number of locks whose owners are looked up in one go.
+const MOST_OBJECTS: usize = 64;
 
 /// A process that shows its waits.
 #[derive(Debug)]
@@ -18,6 +22,8 @@ pub struct Shown {
     /// By their ids.
     pub threads: HashMap<u32, Seen>,
     pub quota: Quota,
+    /// Whether its mutexes are the C library's.
+    pub is_glibc: bool,
     /// When its files were taken in: 0 before.
     pub taken_ns: u64,
 }
@@ -50,6 +56,7 @@ impl Shown {
     pub fn lasting(&self, process: usize) -> Vec<Lasting> {
         let ring = &self.ring;
         let mut found = Vec::new();
+        let mut known: HashMap<u64, Option<u32>> = HashMap::new();
         for (index, word) in ring.in_use.iter().enumerate() {
             let mut bits = word.load(Relaxed);
             while bits != 0 {
@@ -62,10 +69,27 @@ impl Shown {
                 let holder = live.holder.load(Relaxed);
                 let began_ns = live.began_ns.load(Relaxed);
                 let owned = Owned::of(ring.owner(object).word.load(Relaxed));
-                let who = match owned.is_of(object) {
+                let noted = match owned.is_of(object) {
                     true if owned.is_released || owned.tid == tid => Who::Waiter,
                     true if owned.tid != 0 => Who::Holder(owned.tid),
                     _ => Who::Holder(holder),
+                };
+                let is_mutex = ObjectKind::of(live.kind.load(Relaxed)) == Some(ObjectKind::Mutex);
+                let named = match (is_mutex, known.len() < MOST_OBJECTS) {
+                    (true, true) => *known
+                        .entry(object)
+                        .or_insert_with(|| owner::named_in(self.pid, object, self.is_glibc)),
+                    (true, false) => known.get(&object).copied().flatten(),
+                    (false, _) => None,
+                };
+                let noted_tid = owned.tid * u32::from(owned.is_of(object));
+                let who = match named {
+                    // Only the C library's say so when they are released.
+                    Some(0) if self.is_glibc => Who::Waiter,
+                    Some(own) if own == tid => Who::Waiter,
+                    // It has passed by those who noted that they wait.
+                    Some(other) if other != 0 && other != noted_tid => Who::Holder(other),
+                    _ => noted,
                 };
                 if tid != 0 && who != Who::Holder(0) {
                     found.push(Lasting {
