@@ -3,8 +3,9 @@
 //!
 //! # What is recorded, and when
 //!
-//! - An acquisition that finds its lock held is a *contention*: it is always recorded, with its
-//!   wait time, its hold time, and the call site of the owner that it found.
+//! - An acquisition that finds its lock held is a *contention*: it is always counted, with its
+//!   wait time. The hold time and the call site of the owner that it found are recorded, too, but
+//!   for most short waits of a thread that waits all the time.
 //! - Of the other acquisitions one in [`SAMPLE`] is recorded, with that weight, so that the rest
 //!   costs no clock and no write to shared memory. For a lock that was acquired often it is one in
 //!   [`SPARSE`]. A hash of the lock's own acquisition count selects them, so that patterns in the
