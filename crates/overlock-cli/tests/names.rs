@@ -131,3 +131,37 @@ fn code_made_at_run_time_is_passed_through_and_named() {
         assert_eq!(names, ["mutex_lock", function, "interpret", "waits"]);
     }
 }
+
+/// Fails where a lock of a program without symbols has an address that differs in each run.
+#[test]
+fn static_locks_without_symbols_have_their_place_in_the_file() {
+    let program = compile("hot", "hot-stripped", &["-s"]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("p.json");
+    let names = || -> Vec<String> {
+        let output = overlock()
+            .arg("profile")
+            .arg(format!("--json={}", json.display()))
+            .arg(format!("--library={}", library().display()))
+            .arg("--")
+            .args([program.as_os_str(), "10".as_ref()])
+            .output()
+            .unwrap();
+        assert!(
+            text(&output).contains(" for hot-stripped+0x"),
+            "{}",
+            text(&output)
+        );
+        let profile: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        let locks = profile["locks"].as_array().unwrap();
+        let name = |lock: &Value| lock["name"].as_str().unwrap().to_owned();
+        locks.iter().map(name).collect()
+    };
+    let place = |names: Vec<String>| {
+        let found = names
+            .iter()
+            .find(|name| name.starts_with("hot-stripped+0x"));
+        found.unwrap_or_else(|| panic!("{names:?}")).clone()
+    };
+    assert_eq!(place(names()), place(names()));
+}

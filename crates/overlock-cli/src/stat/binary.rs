@@ -201,6 +201,12 @@ impl Binary {
         Some((demangled(symbol.name()), at - symbol.address()))
     }
 
+    /// Whether a variable may be at an address of the file.
+    pub fn has_data(&self, at: u64) -> bool {
+        let mut segments = self.segments().iter();
+        segments.any(|segment| !segment.is_code && segment.contains(at))
+    }
+
     /// The function or variable at that distance from the address that it is loaded at.
     pub fn at(&self, distance: u64) -> Option<Loaded> {
         let loaded = |segment: &Segment| segment.address;

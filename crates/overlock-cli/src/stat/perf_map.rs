@@ -129,8 +129,8 @@ fn open(path: &PathBuf, since_s: u64) -> Option<File> {
     (metadata.is_file() && is_trusted && is_new).then_some(file)
 }
 
-/// The parts of a function's name, in the forms of CPython (`py::name:file`) and of V8
-/// (`JS:*name file:line:column`).
+/// The parts of a function's name, in the forms of CPython (`py::name:file`), of V8
+/// (`JS:*name file:line:column`) and of HotSpot (`type package.Class.name(types)`).
 pub fn made(name: &str) -> Made {
     let name = plain(name.trim_end_matches('\r'));
     let mut made = Made {
@@ -157,8 +157,18 @@ pub fn made(name: &str) -> Made {
             made.file = Some(file.to_owned());
             made.line = Some(line);
         }
+    } else if let Some(method) = method(&name) {
+        made.name = method.to_owned();
     }
     made
+}
+
+/// The name of a method of Java, without the types before and behind it, which leave no room for
+/// it in a table.
+fn method(name: &str) -> Option<&str> {
+    let (signature, _) = name.strip_suffix(')')?.split_once('(')?;
+    let (_, method) = signature.split_once(' ')?;
+    (method.contains('.') && !method.contains([' ', ':'])).then_some(method)
 }
 
 /// The name and the place of a script's function: behind the kind of code stands a mark of how it
@@ -220,6 +230,21 @@ mod tests {
             (java.name.as_str(), java.file),
             ("Ljava/lang/Thread;::run", None)
         );
+        for (name, short) in [
+            (
+                "void org.shop.Desk.sell(java.lang.String, int)",
+                "org.shop.Desk.sell",
+            ),
+            ("java.lang.Object N2.get()", "N2.get"),
+            ("int run(int)", "int run(int)"),
+            ("void a::b.c(int)", "void a::b.c(int)"),
+            (
+                "monitorenter_nofpu Runtime1 stub",
+                "monitorenter_nofpu Runtime1 stub",
+            ),
+        ] {
+            assert_eq!(made(name).name, short);
+        }
         assert_eq!(made("a\x1b[31m").name, "a?[31m");
     }
 }

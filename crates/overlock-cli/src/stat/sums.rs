@@ -46,6 +46,8 @@ fn given(table: &Table, number: u32) -> Option<String> {
 #[derive(Debug)]
 pub struct Sum {
     pub lock: String,
+    /// Its place, for want of a name.
+    pub unnamed: String,
     pub kind: ObjectKind,
     pub site: Option<Place>,
     object: u64,
@@ -87,6 +89,9 @@ impl Sum {
         };
         Some(Self {
             lock: name.unwrap_or_else(unknown),
+            unnamed: symbols
+                .data(object)
+                .unwrap_or_else(|| format!("{object:#x}")),
             kind,
             site: wrappers::named(&stack).cloned(),
             object,
@@ -174,11 +179,11 @@ impl Sum {
         objects
     }
 
-    /// The name of locks that have none: the address if there is one, or their number.
+    /// The name of locks that have none: the place if there is one, or their number.
     fn lock(&self, objects: &[Object]) -> String {
         match (self.lock.is_empty(), objects) {
             (false, _) => self.lock.clone(),
-            (true, [] | [_]) => format!("{:#x}", self.object),
+            (true, [] | [_]) => self.unnamed.clone(),
             (true, objects) => format!("{} objects", objects.len()),
         }
     }

@@ -272,6 +272,15 @@ impl Symbols {
             binary.variable(at)
         })
     }
+
+    /// The file and the address in it of a variable that has no name, since the file has none.
+    pub fn data(&self, address: u64) -> Option<String> {
+        self.modules.iter().rev().find_map(|(module, binary)| {
+            let at = address.wrapping_sub(binary.bias(module)?);
+            let path = plain(&module.path.display().to_string());
+            binary.has_data(at).then(|| unnamed(Some(&path), at))
+        })
+    }
 }
 
 /// A name without what a terminal would take for an order.

@@ -272,7 +272,11 @@ impl<'a> Assembly<'a> {
         match self.stacks.symbols().variable(address) {
             Some((name, 0)) => name,
             Some((name, within)) => format!("{name}+{within:#x}"),
-            None => format!("{address:#x}"),
+            None => self
+                .stacks
+                .symbols()
+                .data(address)
+                .unwrap_or_else(|| format!("{address:#x}")),
         }
     }
 

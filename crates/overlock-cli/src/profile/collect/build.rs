@@ -69,6 +69,8 @@ struct Builder {
     /// Those of the process before, whose files the next one may have too.
     symbols: Symbols,
     locks: HashMap<Named, u32>,
+    /// The places of locks without a name.
+    unnamed: HashMap<u32, String>,
     objects: HashMap<u32, HashSet<u64>>,
     /// By process and address.
     by_address: HashMap<(usize, u64), u32>,
@@ -171,6 +173,7 @@ impl Builder {
             Some(&lock) => lock,
             None => {
                 let lock = self.profile.locks.len() as u32;
+                self.unnamed.insert(lock, sum.unnamed);
                 self.profile.locks.push(Lock {
                     process: process as u32,
                     name: known.name.clone(),
@@ -285,7 +288,7 @@ impl Builder {
         self.profile.waits = waits.into_iter().map(|(_, wait)| wait).collect();
     }
 
-    /// Names the locks that have no name, by their addresses.
+    /// Names the locks that have no name, by their places.
     fn name_locks(&mut self, kept: &Kept) {
         for single in kept.all() {
             let (process, object) = (single.process, single.ended.object);
@@ -295,11 +298,12 @@ impl Builder {
             }
         }
         for (lock, objects) in &self.objects {
+            let unnamed = self.unnamed.remove(lock).unwrap_or_default();
             let lock = &mut self.profile.locks[*lock as usize];
             lock.objects = objects.len() as u64;
             if lock.name.is_empty() {
                 lock.name = match lock.objects {
-                    1 => format!("{:#x}", lock.address),
+                    1 => unnamed,
                     several => format!("{several} objects"),
                 };
             }
