@@ -114,6 +114,7 @@ pub(crate) mod atomic;
 pub(crate) mod atomics;
 pub(crate) mod contexts;
 mod lanes;
+pub mod slices;
 #[cfg(target_has_atomic = "64")]
 pub mod spins;
 mod time;

@@ -188,6 +188,7 @@ fn crowd(
                 threads,
                 pin: false,
                 stop_after: plan.watched,
+                at_once: false,
             };
             stuck(&workers, threads - through.load(Ordering::Relaxed));
         }

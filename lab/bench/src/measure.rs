@@ -100,11 +100,13 @@ pub fn run<W: Listed>(
             round,
         } = step;
         let entry = plan.locks[lock];
+        let is_limit = entry.origin == Origin::Limit;
         let workers = Workers {
             lock: entry.name,
             threads: plan.threads[threads],
             pin: plan.pin,
-            stop_after: plan.round,
+            stop_after: plan.round / if is_limit { W::LIMIT_SHORTER } else { 1 },
+            at_once: is_limit,
         };
         if began.is_none_or(|(last, _)| last != sweep) {
             // The next sweep takes about as long as the last.

@@ -76,7 +76,8 @@ impl Probe for Untimed {
 #[derive(Debug)]
 pub struct Timed {
     started: u64,
-    wait: u64,
+    /// The wait to be written down, unless it ended before the measured time.
+    wait: Option<u64>,
     waits: Waits,
 }
 
@@ -84,7 +85,7 @@ impl Probe for Timed {
     fn new(_: Pass) -> Self {
         Self {
             started: 0,
-            wait: 0,
+            wait: None,
             waits: Waits::new(),
         }
     }
@@ -97,12 +98,15 @@ impl Probe for Timed {
     #[inline]
     fn acquired(&mut self, worker: &impl Worker) {
         // Counters of two CPUs may differ by a few ticks when the thread moves in between.
-        self.wait = worker.ticks().saturating_sub(self.started);
+        let wait = worker.ticks().saturating_sub(self.started);
+        self.wait = worker.counts().then_some(wait);
     }
 
     #[inline]
     fn released(&mut self) {
-        self.waits.record(self.wait);
+        if let Some(wait) = self.wait {
+            self.waits.record(wait);
+        }
     }
 
     fn waits(self) -> Option<Waits> {

@@ -42,6 +42,10 @@ pub enum Workload {
         cs: f64,
         /// Non-critical section.
         ncs: f64,
+        /// Cache lines that the critical section writes, beside that of the lock.
+        lines: usize,
+        /// Cache lines that it reads.
+        lines_read: usize,
     },
     /// [`semop`].
     Semop {
@@ -96,6 +100,10 @@ pub struct Parameters {
     pub cs_ns: Option<f64>,
     /// The non-critical section.
     pub ncs_ns: Option<f64>,
+    /// Cache lines that a critical section writes, if any.
+    pub lines: Option<usize>,
+    /// Cache lines that it reads, if any.
+    pub lines_read: Option<usize>,
     /// Semaphore arrays.
     pub arrays: Option<usize>,
     /// Percentage of operations that read.
@@ -117,8 +125,10 @@ impl Parameters {
             _ => format!(", {records} records"),
         });
         let arrays = self.arrays.map(|arrays| format!(", {arrays} arrays"));
+        let lines = self.lines.map(|lines| format!(", {lines} lines written"));
+        let lines_read = self.lines_read.map(|lines| format!(", {lines} lines read"));
         let pattern = self.pattern.map(|pattern| format!(", {pattern}"));
-        [reads, records, arrays, pattern]
+        [reads, records, arrays, lines, lines_read, pattern]
             .into_iter()
             .flatten()
             .collect()
@@ -128,7 +138,7 @@ impl Parameters {
 impl Workload {
     /// One of each, with the default parameters, in the order of the help.
     pub const ALL: [Self; 8] = [
-        Self::Micro { cs: 0.0, ncs: 0.0 },
+        Self::micro(0.0, 0.0),
         Self::Semop { arrays: 4 },
         Self::Qdisc,
         Self::Build {
@@ -147,6 +157,16 @@ impl Workload {
             pattern: Pattern::Queue,
         },
     ];
+
+    /// [`micro`] with these sections, which touch no line but that of the lock.
+    pub const fn micro(cs: f64, ncs: f64) -> Self {
+        Self::Micro {
+            cs,
+            ncs,
+            lines: 0,
+            lines_read: 0,
+        }
+    }
 
     /// Its name on the command line.
     pub fn name(&self) -> &'static str {
@@ -244,7 +264,19 @@ impl Workload {
     pub fn parameters(&self) -> Parameters {
         let none = Parameters::default();
         match *self {
-            Self::Micro { cs, ncs } | Self::Build { cs, ncs } => Parameters {
+            Self::Micro {
+                cs,
+                ncs,
+                lines,
+                lines_read,
+            } => Parameters {
+                cs_ns: Some(cs),
+                ncs_ns: Some(ncs),
+                lines: Some(lines).filter(|&lines| lines > 0),
+                lines_read: Some(lines_read).filter(|&lines| lines > 0),
+                ..none
+            },
+            Self::Build { cs, ncs } => Parameters {
                 cs_ns: Some(cs),
                 ncs_ns: Some(ncs),
                 ..none
@@ -276,9 +308,16 @@ impl Workload {
     /// Calibrates the work for `world`, whose `cpus` are to be busy for `round`.
     pub fn prepare<W: World>(&self, world: &W, cpus: f64, round: Duration) -> Prepared {
         match *self {
-            Self::Micro { cs, ncs } => Prepared::Micro(micro::Shape {
+            Self::Micro {
+                cs,
+                ncs,
+                lines,
+                lines_read,
+            } => Prepared::Micro(micro::Shape {
                 critical: world.work(cs),
                 between: world.work(ncs),
+                written: lines,
+                read: lines_read,
             }),
             Self::Semop { arrays } => Prepared::Semop(semop::Calls {
                 arrays,

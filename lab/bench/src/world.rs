@@ -23,6 +23,10 @@ pub trait World {
     /// lock that has collapsed may take hours for what others do in a second.
     const BUILD_LIMIT: u32 = 10;
 
+    /// A round without a lock is shorter by this factor: it says the same, and would take most of
+    /// the time of a run where each operation has to be simulated.
+    const LIMIT_SHORTER: u32 = 1;
+
     /// A word that workers share.
     type Word: Word;
 
@@ -79,6 +83,16 @@ pub trait Worker {
     /// Whether it is time to end.
     fn stopped(&self) -> bool;
 
+    /// Whether the measured time has begun: what a worker has done before does not count.
+    #[inline]
+    fn counts(&self) -> bool {
+        true
+    }
+
+    /// Says that it has performed so many operations since its start.
+    #[inline]
+    fn has_performed(&self, _operations: u64) {}
+
     /// Computes privately.
     fn work(&self, work: Work);
 
@@ -127,6 +141,9 @@ pub struct Workers {
     pub pin: bool,
     /// The time of the stop, unless they have ended by themselves.
     pub stop_after: Duration,
+    /// Whether the measured time begins at the start, without a warm-up: they end by themselves, or
+    /// nothing changes.
+    pub at_once: bool,
 }
 
 /// The results of a round's workers.
@@ -142,6 +159,8 @@ pub struct Outcome<T> {
     pub cpu: Duration,
     /// How often they left their CPUs meanwhile, of their own will or not.
     pub switches: u64,
+    /// Operations a second in each window of the measured time, if it was divided into any.
+    pub windows: Vec<f64>,
 }
 
 impl<T, U> Outcome<(T, U)> {
@@ -154,6 +173,7 @@ impl<T, U> Outcome<(T, U)> {
             stopped: self.stopped,
             cpu: self.cpu,
             switches: self.switches,
+            windows: self.windows,
         };
         (outcome, others)
     }

@@ -96,14 +96,7 @@ fn readers_are_told_from_writers() {
 
 #[test]
 fn rows_relate_to_the_best_peer_and_the_limit() {
-    let (document, table) = run(
-        Workload::Micro {
-            cs: 100.0,
-            ncs: 0.0,
-        },
-        &["spin", "glibc"],
-        1,
-    );
+    let (document, table) = run(Workload::micro(100.0, 0.0), &["spin", "glibc"], 1);
     let rows = document["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2 * 3);
     for row in rows {

@@ -60,6 +60,11 @@ pub fn simulated_seconds(text: &str) -> Result<Duration, String> {
     number(1e-6, 3600.0, "simulated seconds")(text).map(Duration::from_secs_f64)
 }
 
+/// A warm-up in simulated seconds.
+pub fn warm_up(text: &str) -> Result<Duration, String> {
+    number(0.0, 3600.0, "simulated seconds")(text).map(Duration::from_secs_f64)
+}
+
 /// A time in milliseconds, up to a day.
 pub fn milliseconds(text: &str) -> Result<Duration, String> {
     let number = number(0.0, 86_400_000.0, "milliseconds")(text);

@@ -57,6 +57,13 @@ impl Account {
             .sum()
     }
 
+    /// Takes the times of an earlier account off.
+    pub fn subtract(&mut self, earlier: &Self) {
+        for (sum, less) in self.0.iter_mut().zip(earlier.0) {
+            *sum = *sum - less;
+        }
+    }
+
     /// Adds the times of another account.
     pub fn add(&mut self, other: &Self) {
         for (sum, more) in self.0.iter_mut().zip(other.0) {
@@ -98,4 +105,20 @@ pub struct Counts {
     pub pause_exits: u64,
     /// Pause-loop exits that yielded the CPU to another vCPU.
     pub yields: u64,
+}
+
+impl Counts {
+    /// Those since `before`.
+    pub(crate) fn since(self, before: &Self) -> Self {
+        Self {
+            preemptions: self.preemptions - before.preemptions,
+            holders: self.holders - before.holders,
+            waiters: self.waiters - before.waiters,
+            halts: self.halts - before.halts,
+            kicks: self.kicks - before.kicks,
+            migrations: self.migrations - before.migrations,
+            pause_exits: self.pause_exits - before.pause_exits,
+            yields: self.yields - before.yields,
+        }
+    }
 }

@@ -127,6 +127,18 @@ pub struct Traffic {
     pub memory: u64,
 }
 
+impl Traffic {
+    /// That since `before`.
+    pub(crate) fn since(self, before: &Self) -> Self {
+        Self {
+            hits: self.hits - before.hits,
+            near: self.near - before.near,
+            far: self.far - before.far,
+            memory: self.memory - before.memory,
+        }
+    }
+}
+
 /// The site of a core, which is computed once: that takes divisions.
 #[derive(Clone, Copy, Debug)]
 struct Site {

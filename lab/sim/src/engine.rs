@@ -18,7 +18,9 @@ mod calls;
 mod events;
 mod fibre;
 mod host;
+mod measure;
 mod queue;
+mod slices;
 mod spin;
 mod state;
 #[cfg(test)]
@@ -37,18 +39,20 @@ use crate::time::Time;
 use crate::trace::Mark;
 use fibre::Fibres;
 pub use fibre::most_stacks;
+pub use measure::{Measured, Windows};
 pub(crate) use spin::{Spun, asks, judge, spin};
 use state::Engine;
 pub use state::LockEvents;
 
-pub(crate) use before_sleep::SpinFirst;
+pub(crate) use before_sleep::{SpinFirst, learn_spin, spin_before_sleep};
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, lock_event,
-    looked, pause, preempted, sizes, socket, spin_for, stable, store, stores_of_unobserved,
-    unobserved,
+    looked, pause, preempted, requeue, sizes, socket, spin_for, stable, store,
+    stores_of_unobserved, unobserved,
 };
-pub use calls::{holds, now, releases, rest, stopped, waits, work};
+pub use calls::{counts, has_performed, holds, now, releases, rest, stopped, waits, work};
+pub(crate) use slices::{begin_slice, yield_slice};
 
 /// The parameters of a simulation.
 #[derive(Clone, Debug)]
@@ -66,8 +70,10 @@ pub struct Setup<'a> {
     pub others: usize,
     /// Seed of all random choices.
     pub seed: u64,
-    /// The time from which on [`stopped`] returns true.
+    /// The time from which on [`stopped`] returns true; with `windows`, the least measured time.
     pub stop_after: Time,
+    /// Whether there is a warm-up, and windows. Without, the measured time begins at the start.
+    pub windows: Option<Windows>,
     /// How long after that the simulation gives up.
     pub patience: Time,
     /// Whether to record a trace.
@@ -79,11 +85,13 @@ pub struct Setup<'a> {
 pub struct Outcome<T> {
     /// The results of the vCPUs' bodies.
     pub results: Vec<T>,
-    /// From the start to the stop, or to the end of the last vCPU.
+    /// The measured time: it ends with the stop, or with the last vCPU.
     pub elapsed: Time,
+    /// The figures of its windows, if it was to have any.
+    pub measured: Option<Measured>,
     /// Whether any vCPU had to be stopped.
     pub stopped: bool,
-    /// The vCPUs' times in each state, up to the stop, or until the last vCPU has ended.
+    /// The vCPUs' times in each state, in the measured time.
     pub accounts: Vec<Account>,
     /// Counts of events in the same time.
     pub counts: Counts,

@@ -7,6 +7,16 @@ use std::borrow::Cow;
 
 use crate::time::Time;
 
+/// The CPUs of the first vCPUs, while there are fewer of them than CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Apart: on all sockets, then on all clusters, each on a core of its own. The scheduler of
+    /// Linux does so with threads that are busy.
+    Spread,
+    /// Together: on as few clusters and sockets as have enough cores.
+    Pack,
+}
+
 /// Parameters of the scheduler: the completely fair scheduler (CFS), or EEVDF (earliest eligible
 /// virtual deadline first).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +39,8 @@ pub struct Scheduler {
     pub worth: Time,
     /// The intervals at which idle CPUs look for work, and at which all CPUs compare their queues.
     pub balance: (Time, Time),
+    /// The placement of vCPUs at the start.
+    pub placement: Placement,
 }
 
 /// Pause-loop exiting: the processor leaves a guest that spins.
@@ -94,6 +106,11 @@ pub struct Host {
     pub kick: Time,
     /// The same without sleepers.
     pub kick_nobody: Time,
+    /// Threads: how many cache lines a futex call needs of its bucket in the kernel, beside the
+    /// word: the lock, and what that guards. They move if another core has used the bucket last.
+    pub bucket_lines: u64,
+    /// How long such a call has the bucket to itself, beside that.
+    pub bucket_hold: Time,
     /// From a kick until the sleeper runs on a CPU that has gone to sleep.
     pub wake_idle: Time,
     /// The same on a CPU that was busy, or has not gone to sleep yet.
@@ -135,6 +152,8 @@ impl Host {
             brief: Time::ns(1_500),
             kick: Time::ns(2_000),
             kick_nobody: Time::ns(1_500),
+            bucket_lines: 0,
+            bucket_hold: Time::ZERO,
             wake_idle: Time::us(12),
             wake_busy: Time::ns(3_500),
             awake: Time::us(50),
@@ -187,6 +206,8 @@ impl Host {
             brief: Time::ns(180),
             kick: Time::ns(1_000),
             kick_nobody: Time::ns(130),
+            bucket_lines: 1,
+            bucket_hold: Time::ns(50),
             wake_idle: Time::us(5),
             wake_busy: Time::ns(1_500),
             awake: Time::us(20),
@@ -245,6 +266,19 @@ impl Host {
 }
 
 impl Scheduler {
+    /// About how long it takes until each of so many runnable vCPUs of a CPU has run once.
+    pub fn period(&self, vcpus: usize) -> Time {
+        let slices = match self.request {
+            Some(request) => request + self.tick,
+            None => self.granularity + self.tick,
+        };
+        match vcpus {
+            0 | 1 => self.tick,
+            _ if self.request.is_some() => slices.times(vcpus as u64),
+            _ => slices.times(vcpus as u64).max(self.latency),
+        }
+    }
+
     /// Linux's defaults for this many CPUs: they grow with the logarithm, up to eight CPUs.
     pub fn with_cpus(cpus: usize) -> Self {
         let factor = u64::from(1 + cpus.clamp(1, 8).ilog2());
@@ -267,6 +301,7 @@ impl Scheduler {
         migration: Time::us(5),
         worth: Time::us(500),
         balance: (Time::ms(4), Time::ms(64)),
+        placement: Placement::Spread,
     };
 
     /// EEVDF of Linux 6.12, as its stable releases have it since May 2025, for eight CPUs and more.

@@ -191,6 +191,24 @@ impl Machine {
         firsts.flat_map(move |first| cores.clone().map(move |core| first + core))
     }
 
+    /// Returns the CPUs in the order in which busy threads are spread over them: sockets, then
+    /// clusters, then cores take turns, and the second threads of cores come last.
+    pub fn spread_cpus(&self) -> Vec<usize> {
+        let mut cpus: Vec<usize> = (0..self.cpus()).collect();
+        cpus.sort_by_key(|&cpu| {
+            let core = self.core_of(cpu);
+            let place = self.place_of(core);
+            let in_cluster = core - self.cores_of(place).start;
+            (
+                cpu / self.all_cores(),
+                in_cluster,
+                place.cluster,
+                place.socket,
+            )
+        });
+        cpus
+    }
+
     /// Returns the place of a core.
     pub fn place_of(&self, core: usize) -> Place {
         Place {

@@ -167,6 +167,26 @@ impl FutexPlatform for Sim {
         engine::heavy_barrier();
     }
 
+    fn requeue(from: &U32, to: &U32) -> bool {
+        engine::requeue(from.address(), to.address())
+    }
+
+    fn begin_slice() {
+        engine::begin_slice();
+    }
+
+    fn yield_slice(now: u64) -> bool {
+        engine::yield_slice(now)
+    }
+
+    fn spin_before_sleep(lock: &U32) -> u64 {
+        engine::spin_before_sleep(lock.address())
+    }
+
+    fn learn_spin(lock: &U32, ticks: u64, acquired: bool) {
+        engine::learn_spin(lock.address(), ticks, acquired);
+    }
+
     fn socket() -> u32 {
         engine::socket()
     }
@@ -180,5 +200,69 @@ impl FamilyPlatform for Sim {
     #[inline]
     fn family_tables() -> overlock_family::tables::Tables<Self> {
         overlock_family::tables::Tables::new(tables::family_storage())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    const LINUX: &str = include_str!("../../../crates/overlock-linux/src/linux.rs");
+    const SIM: &str = include_str!("platform.rs");
+
+    /// Functions that threads on Linux have and the simulated ones lack, and why that is the same
+    /// code.
+    const LACKS: [(&str, &str); 11] = [
+        ("rank", "all threads have the same priority, as by default"),
+        ("is_realtime", "the same"),
+        (
+            "ticks",
+            "the default is the clock, which takes no time here",
+        ),
+        ("wall_clock", "only deadlines of programs use it"),
+        ("own_clock", "the same"),
+        ("another_slot", "there are no signal handlers"),
+        ("begin_gate", "the same"),
+        ("owns_gate", "the same"),
+        ("end_gate", "the same"),
+        ("without_handlers", "the same"),
+        ("halt_either", "cancellations use it, which no workload has"),
+    ];
+    /// Functions that only the simulator has.
+    const HAS: [(&str, &str); 6] = [
+        ("wait_until", "the engine polls for its spinners"),
+        ("pause", "a pause takes simulated time"),
+        ("spread", "results do not depend on addresses"),
+        ("unobserved", "checks take no time"),
+        ("event", "it counts the locks' events"),
+        (
+            "socket",
+            "Linux asks for it elsewhere: it has no lock that uses it",
+        ),
+    ];
+
+    /// The functions of the two implementations.
+    fn functions(source: &str, platform: &str) -> BTreeSet<String> {
+        let blocks = ["Platform", "FutexPlatform"].map(|name| {
+            let begin = format!("impl {name} for {platform} {{");
+            let (_, block) = source.split_once(&begin).expect("it implements that");
+            block.split_once("\n}\n").expect("the block ends").0
+        });
+        let lines = blocks.iter().flat_map(|block| block.lines());
+        let names = lines.filter_map(|line| line.strip_prefix("    fn "));
+        names
+            .map(|name| name.split(['(', '<']).next().expect("a name").to_owned())
+            .collect()
+    }
+
+    /// Fails where Linux gets a function that the simulated locks do not run.
+    #[test]
+    fn the_simulator_runs_the_code_that_ships() {
+        let (linux, sim) = (functions(LINUX, "Linux"), functions(SIM, "Sim"));
+        let names = |list: &[(&str, &str)]| -> BTreeSet<String> {
+            list.iter().map(|&(name, _)| name.to_owned()).collect()
+        };
+        assert_eq!(&linux - &sim, names(&LACKS));
+        assert_eq!(&sim - &linux, names(&HAS));
     }
 }

@@ -11,7 +11,7 @@ mod eevdf;
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 
-use crate::host::Scheduler;
+use crate::host::{Placement, Scheduler};
 use crate::machine::Machine;
 use crate::time::Time;
 
@@ -79,7 +79,8 @@ pub struct Pick {
 }
 
 impl Schedule {
-    /// Queues `vcpus` vCPUs evenly on the machine's CPUs, with a little CPU time each.
+    /// Queues `vcpus` vCPUs evenly on the machine's CPUs, in the order of their placement, with a
+    /// little CPU time each.
     pub fn new(machine: &Machine, rules: Scheduler, vcpus: usize, random: &mut Random) -> Self {
         let count = machine.cpus();
         let mut cpus: Vec<Cpu> = (0..count)
@@ -97,13 +98,18 @@ impl Schedule {
                 last: None,
             })
             .collect();
+        let order = match rules.placement {
+            Placement::Spread => machine.spread_cpus(),
+            Placement::Pack => (0..count).collect(),
+        };
         let tasks = (0..vcpus)
             .map(|vcpu| {
-                cpus[vcpu % count].queue.push(vcpu);
+                let cpu = order[vcpu % count];
+                cpus[cpu].queue.push(vcpu);
                 let vruntime = Time::ps(random.random_range(0..rules.granularity.as_ps()));
                 Task {
                     vruntime,
-                    cpu: vcpu % count,
+                    cpu,
                     deadline: vruntime + rules.request.map_or(Time::ZERO, Time::half),
                     ..Task::default()
                 }

@@ -46,6 +46,7 @@ fn interval(machine: &Machine, operation: impl Fn(usize)) -> f64 {
         others: 0,
         seed: 1,
         stop_after: Time::ms(1_000),
+        windows: None,
         patience: Time::ms(1_000),
         trace: false,
     };

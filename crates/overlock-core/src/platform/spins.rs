@@ -34,6 +34,11 @@ const PRIORITY_NS: u64 = 1_000_000_000;
 /// How far a [`Score`] falls for a spin in vain, as a rule: it is quick to rise, and slow to fall.
 pub const SLOWLY: u8 = 1;
 
+/// The spin of each waiter of a lock. Most sections are shorter.
+pub const SHORT_NS: u64 = 1_500;
+/// How far the score of a lock falls for a spin in vain: half as far as it rises.
+pub const OF_LOCKS: u8 = 2;
+
 /// How long a spin is worth it where a wake-up has this latency: the waker's system call and the
 /// cold caches cost about as much again.
 #[inline]
@@ -92,6 +97,19 @@ impl Score {
             self.skips.store(skips - 1, Relaxed);
         }
         skips == 0
+    }
+
+    /// How long a waiter of a lock spins before it sleeps, at `most`: see
+    /// [`spin_before_sleep`](super::FutexPlatform::spin_before_sleep).
+    #[inline]
+    pub fn of_lock(&self, most: u64) -> u64 {
+        if self.promises() {
+            most
+        } else if self.is_hopeless() {
+            0
+        } else {
+            SHORT_NS.min(most)
+        }
     }
 
     /// Whether several tries in a row have failed.

@@ -245,6 +245,7 @@ mod tests {
             elapsed: Duration::from_secs(1),
             cpu: Duration::from_secs(2),
             switches: 10,
+            windows: Vec::new(),
             waits: None,
             roles: None,
             extra: Extra::None,

@@ -260,6 +260,7 @@ impl Run<'_> {
             threads: place.threads,
             pin: false,
             stop_after: self.plan.length(place),
+            at_once: false,
         };
         let sample = match &self.ready[step.place] {
             Ready::Exclusive(shape) => {

@@ -157,6 +157,7 @@ fn workers(threads: usize, milliseconds: u64) -> Workers {
         threads,
         pin: false,
         stop_after: Duration::from_millis(milliseconds),
+        at_once: false,
     }
 }
 

@@ -102,6 +102,8 @@ pub struct Row {
     pub stat: Option<Counters>,
     /// The counts that only a guest has, of all throughput rounds.
     pub guest: Option<guest::Counts>,
+    /// Whether longer rounds would bring about the same figures, as far as a simulation can tell.
+    pub settled: Option<bool>,
     /// The figures that only a simulation has.
     pub simulation: Option<Summary>,
     #[serde(skip)]
@@ -129,6 +131,7 @@ impl Row {
                 .map(|s| s.cpu.as_secs_f64() / s.total() as f64 * 1e6),
         );
         let ops_per_sec = median(rounds.iter().copied());
+        let simulation = Summary::new(&cell.reports);
         Self {
             lock: cell.entry.name,
             origin: cell.entry.origin,
@@ -174,7 +177,8 @@ impl Row {
             rounds,
             stat: cell.counters.clone(),
             guest: guest::Counts::sum(&cell.guests),
-            simulation: Summary::new(&cell.reports),
+            settled: simulation.as_ref().and_then(|summary| summary.settled),
+            simulation,
         }
     }
 }

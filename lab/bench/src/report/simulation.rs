@@ -47,6 +47,10 @@ pub struct Summary {
     pub time: Shares,
     /// Events of the simulation.
     pub events: u64,
+    /// The longest time before a measured time, in simulated seconds.
+    pub warm_up: f64,
+    /// Whether longer rounds would bring about the same; nothing where rounds end by themselves.
+    pub settled: Option<bool>,
 }
 
 /// Shares of the time, in the order of [`State::ALL`]; they add up to 1.
@@ -122,8 +126,18 @@ impl Summary {
             line_memory: lines(|traffic| traffic.memory),
             time: Shares::new(reports),
             events: reports.iter().map(|r| r.events).sum(),
+            warm_up: reports
+                .iter()
+                .map(|r| r.warm_up.as_secs_f64())
+                .fold(0.0, f64::max),
+            settled: all_of(reports.iter().map(|report| report.settled)),
         })
     }
+}
+
+/// Whether all are true; nothing where one is nothing.
+fn all_of(mut all: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    all.try_fold(true, |so_far, one| Some(so_far && one?))
 }
 
 #[cfg(test)]
@@ -150,6 +164,8 @@ mod tests {
             modes: (3, 1),
             trace: Vec::new(),
             events: 5,
+            warm_up: Duration::from_micros(spin),
+            settled: Some(spin < 40),
         }
     }
 
@@ -159,6 +175,7 @@ mod tests {
         let summary = Summary::new(&[report(10, 30, 4), report(20, 40, 5)]).unwrap();
         assert_eq!((summary.halts, summary.queued, summary.unfair), (9, 6, 2));
         assert_eq!((summary.seconds, summary.events), (100e-6, 10));
+        assert_eq!((summary.warm_up, summary.settled), (40e-6, Some(false)));
         assert_eq!(summary.time.of(State::Work), 0.3);
         assert_eq!(summary.time.of(State::Spin), 0.7);
         assert_eq!(summary.time.of(State::Asleep), 0.0);

@@ -17,6 +17,10 @@ const OPERATIONS: &[Column<Row>] = &[
     Column("min/avg/max a thread", spread_of_threads),
     Column("total", |row| count(row.total)),
     Column("Mop/s", |row| rate(row.ops_per_sec)),
+    Column("settled", |row| match row.settled {
+        Some(false) => "no".to_owned(),
+        _ => NOTHING.to_owned(),
+    }),
     Column("of rounds", |row| match row.rounds.len() {
         1 => NOTHING.to_owned(),
         _ => format!(
@@ -138,6 +142,11 @@ Operations a thread are those of one round; all are medians over the rounds."
         );
     }
     text.push('\n');
+    if has(OPERATIONS, &["settled"]) {
+        text += "\
+not settled: the windows of a round disagree, or not all vCPUs have had a CPU before. Such a figure tells little.
+";
+    }
     if has(OPERATIONS, &["x limit"]) {
         text += "\
 x limit: against the same loop without a lock, capped by what the critical section lets run at one time.

@@ -193,7 +193,10 @@ pub fn round<W: World, L: BenchLock>(
             visits: 0,
         };
         builder.build();
-        (Tally::new(builder.in_time.0, builder.probe), builder.visits)
+        (
+            Tally::new(builder.in_time.count(), builder.probe),
+            builder.visits,
+        )
     })?;
     let (outcome, visits) = outcome.split();
     let expected = visits.iter().sum();

@@ -123,7 +123,7 @@ impl<'a, W: World> Member<'a, W> {
 
     /// Its result: the tally, and all operations with how often the data were torn.
     fn leave(self) -> (Tally, [u64; 2]) {
-        let tally = Tally::new(self.in_time.0, self.probe);
+        let tally = Tally::new(self.in_time.count(), self.probe);
         (tally, [self.operations, self.torn])
     }
 }
@@ -155,6 +155,7 @@ mod tests {
             stopped: true,
             cpu: Duration::ZERO,
             switches: 0,
+            windows: Vec::new(),
         };
         assert_eq!(judge(outcome(0), 7).unwrap().operations, [2, 3]);
         assert!(matches!(

@@ -165,7 +165,7 @@ pub fn round<W: World, L: BenchLock>(
             server.serve(&mut random);
             served += 1;
         }
-        (Tally::new(in_time.0, server.probe), server.did)
+        (Tally::new(in_time.count(), server.probe), server.did)
     })?;
     let (outcome, did) = outcome.split();
     let sample = Sample::new(outcome, Extra::None);

@@ -254,7 +254,7 @@ impl<'a, P: Probe> Member<'a, P> {
 
     fn leave(self) -> (Tally, [u64; 2]) {
         let did = [self.performed, self.torn];
-        (Tally::new(self.in_time.0, self.probe), did)
+        (Tally::new(self.in_time.count(), self.probe), did)
     }
 }
 
@@ -290,6 +290,7 @@ mod tests {
             threads: 4,
             pin: false,
             stop_after: Duration::from_millis(30),
+            at_once: false,
         };
         round::<L>(&world, &workers, shape, pass)
     }

@@ -1,5 +1,7 @@
 //! The microbenchmark: lock, critical section, unlock, non-critical section, over and over.
 
+use std::hint::black_box;
+
 use super::audit::audit;
 use super::{Extra, InTime, Sample, Tally};
 use crate::error::Error;
@@ -14,6 +16,10 @@ pub struct Shape {
     pub critical: Work,
     /// Computation between two acquisitions.
     pub between: Work,
+    /// Lines that the critical section writes.
+    pub written: usize,
+    /// Lines that it reads.
+    pub read: usize,
 }
 
 /// The counter lies next to the lock, as the data of a `Mutex<u64>` do, and nothing else lies near.
@@ -21,7 +27,13 @@ pub struct Shape {
 struct Shared<L, C> {
     lock: L,
     counter: C,
+    /// The lines that the section writes, then those that it reads.
+    lines: Vec<Line<C>>,
 }
+
+/// Alone on its cache line, and on the one that a processor may fetch with it.
+#[repr(align(128))]
+struct Line<C>(C);
 
 /// One round.
 ///
@@ -44,7 +56,8 @@ pub fn round<W: World, L: BenchLock>(
         return drive::<W, L, Either, false>(world, workers, shape, pass);
     }
     // Without work there is no test for work either: the loop is the smallest there is.
-    let empty = shape.critical == Work::NONE && shape.between == Work::NONE;
+    let works = shape.critical != Work::NONE || shape.between != Work::NONE;
+    let empty = !works && shape.written + shape.read == 0;
     match (pass, empty) {
         (Pass::Throughput, true) => drive::<W, L, Untimed, true>(world, workers, shape, pass),
         (Pass::Throughput, false) => drive::<W, L, Untimed, false>(world, workers, shape, pass),
@@ -62,6 +75,9 @@ fn drive<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     let shared = Shared {
         lock: L::create()?,
         counter: W::Word::new(0),
+        lines: (0..shape.written + shape.read)
+            .map(|_| Line(W::Word::new(0)))
+            .collect(),
     };
     let outcome = world.run(workers, &|worker| {
         iterate::<W, L, P, EMPTY>(worker, &shared, *shape, pass)
@@ -81,12 +97,21 @@ fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     pass: Pass,
 ) -> (Tally, u64) {
     let mut probe = P::new(pass);
+    let (written, read) = shared.lines.split_at(shape.written);
     let (mut in_time, mut performed) = (InTime::default(), 0);
     let mut goes_on = in_time.goes_on(worker, performed);
     while goes_on {
         let guard = probe.lock(worker, &shared.lock);
         shared.counter.add(1);
         if !EMPTY {
+            // The stores of a processor overlap, and so do these. A load takes until its line is
+            // there, as in a list.
+            for line in written {
+                line.0.set(performed);
+            }
+            for line in read {
+                black_box(line.0.get());
+            }
             worker.work(shape.critical);
         }
         drop(guard);
@@ -97,5 +122,5 @@ fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
             worker.work(shape.between);
         }
     }
-    (Tally::new(in_time.0, probe), performed)
+    (Tally::new(in_time.count(), probe), performed)
 }

@@ -138,13 +138,16 @@ pub fn round<W: World, L: BenchLock>(
             dropped: 0,
         };
         let (mut in_time, mut performed) = (InTime::default(), 0);
-        let mut dropped = 0;
+        let (mut dropped, mut dropped_before) = (0, 0);
         while in_time.goes_on(worker, performed) {
             dropped = sender.dropped;
+            if !worker.counts() {
+                dropped_before = dropped;
+            }
             performed += u64::from(sender.send());
         }
-        let tally = Tally::new(in_time.0, sender.probe);
-        (tally, [performed, dropped])
+        let tally = Tally::new(in_time.count(), sender.probe);
+        (tally, [performed, dropped - dropped_before])
     })?;
     let (outcome, did) = outcome.split();
     let [expected, dropped] = sums(&did);

@@ -105,7 +105,7 @@ pub fn round<W: World, L: BenchRwLock, P: Probe>(
             in_time,
             ..
         } = client;
-        let tally = Tally::of_roles(in_time.0, readers, writers);
+        let tally = Tally::of_roles(in_time.count(), readers, writers);
         (tally, [reads, writes, torn])
     })?;
     let (outcome, did) = outcome.split();

@@ -131,6 +131,7 @@ impl Prepared {
                 let stop_after = workers.stop_after * W::BUILD_LIMIT + Duration::from_secs(1);
                 let workers = Workers {
                     stop_after,
+                    at_once: true,
                     ..*workers
                 };
                 build(world, &workers, farm, pass)

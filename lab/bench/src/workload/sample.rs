@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::probe::{Probe, Roles, Waits};
+use crate::stats::median;
 use crate::world::{Outcome, Worker};
 
 /// The result of a round of any workload.
@@ -16,6 +17,8 @@ pub struct Sample {
     pub cpu: Duration,
     /// Times that the threads left their CPUs.
     pub switches: u64,
+    /// Operations of all threads a second in each window of the round, if it was divided into any.
+    pub windows: Vec<f64>,
     /// The waits for the lock, if this was a latency pass.
     pub waits: Option<Waits>,
     /// The same by role, where the lock has readers and writers.
@@ -46,6 +49,7 @@ impl Sample {
             elapsed: outcome.elapsed,
             cpu: outcome.cpu,
             switches: outcome.switches,
+            windows: outcome.windows,
             waits: sum(tallies.iter().map(|tally| tally.waits.as_ref()), Waits::add),
             roles: sum(tallies.iter().map(|tally| tally.roles.as_ref()), Roles::add),
             extra,
@@ -57,8 +61,11 @@ impl Sample {
         self.operations.iter().sum()
     }
 
-    /// Operations of all threads a second.
+    /// Operations of all threads a second: the median of the windows, if there are any.
     pub fn ops_per_sec(&self) -> f64 {
+        if !self.windows.is_empty() {
+            return median(self.windows.iter().copied());
+        }
         self.total() as f64 / self.elapsed.as_secs_f64()
     }
 
@@ -90,20 +97,33 @@ fn sum<'a, T: Default + 'a>(
     })
 }
 
-/// A thread's operations that ended before the time was up. Later ones would flatter a lock that
+/// A thread's operations that ended within the measured time. Later ones would flatter a lock that
 /// lets two thousand threads wait: each of them has one operation to go.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct InTime(pub u64);
+pub(super) struct InTime {
+    before: u64,
+    performed: u64,
+}
 
 impl InTime {
-    /// Whether there is time for more. If so, all that were `performed` so far ended in time.
+    /// Whether there is time for more. If so, all that were `performed` so far ended in time, or
+    /// before it.
     #[inline]
     pub fn goes_on(&mut self, worker: &impl Worker, performed: u64) -> bool {
         let goes_on = !worker.stopped();
         if goes_on {
-            self.0 = performed;
+            self.performed = performed;
+            worker.has_performed(performed);
+            if !worker.counts() {
+                self.before = performed;
+            }
         }
         goes_on
+    }
+
+    /// How many they are.
+    pub fn count(self) -> u64 {
+        self.performed - self.before
     }
 }
 

@@ -163,7 +163,7 @@ fn iterate<W: World, L: BenchLock, P: Probe>(
             performed += u64::from(done);
         }
     }
-    (Tally::new(in_time.0, probe), performed)
+    (Tally::new(in_time.count(), probe), performed)
 }
 
 #[cfg(test)]

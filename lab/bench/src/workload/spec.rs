@@ -17,6 +17,10 @@ pub const MANY: usize = 1_000_000;
 const SECTION: Domain = Domain::Time(Time::ZERO, Time::from_ns(LONGEST_SECTION));
 const COUNT: Domain = Domain::Count(1, MANY as u64);
 
+/// The most lines of a section.
+pub const MOST_LINES: usize = 1_000;
+const LINES: Domain = Domain::Count(0, MOST_LINES as u64);
+
 static KEYS: &[Key<Workload>] = &[
     Key::new(
         "cs",
@@ -37,6 +41,24 @@ static KEYS: &[Key<Workload>] = &[
             Workload::Micro { ncs, .. }
             | Workload::Build { ncs, .. }
             | Workload::Rw { ncs, .. } => Some(ncs),
+            _ => None,
+        },
+    ),
+    Key::new(
+        "lines",
+        "micro: cache lines that the critical section writes, beside that of the lock",
+        LINES,
+        |workload| match workload {
+            Workload::Micro { lines, .. } => Some(lines),
+            _ => None,
+        },
+    ),
+    Key::new(
+        "lines_read",
+        "micro: cache lines that the critical section reads",
+        LINES,
+        |workload| match workload {
+            Workload::Micro { lines_read, .. } => Some(lines_read),
             _ => None,
         },
     ),
@@ -173,7 +195,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("workload.toml");
         let settings = [
-            "micro:cs=95:ncs=100",
+            "micro:cs=95:ncs=100:lines=2:lines_read=7",
             "semop:arrays=2",
             "build:cs=1:ncs=3us",
         ];
@@ -219,7 +241,7 @@ mod tests {
         );
         refused(
             "micro:reads=5",
-            "the workload micro has no key 'reads'; it has cs, ncs",
+            "the workload micro has no key 'reads'; it has cs, ncs, lines, lines_read",
         );
         refused("semop:arays=5", "did you mean 'arrays'?");
         refused("micro:cs=NaN", "cs must be a time from 0ns to 1s, not NaN");

@@ -19,16 +19,7 @@ fn a_lock_caps_its_operations() {
         reads,
         records,
     };
-    assert_eq!(
-        cap(
-            Workload::Micro {
-                cs: 100.0,
-                ncs: 0.0
-            },
-            8
-        ),
-        1e7
-    );
+    assert_eq!(cap(Workload::micro(100.0, 0.0), 8), 1e7);
     assert_eq!(cap(rw(0.0, 1), 8), 1e7);
     assert_eq!(cap(rw(100.0, 1), 8), 2e7);
     assert_eq!(cap(rw(100.0, 1), 1), 1e7);
@@ -142,6 +133,7 @@ impl World for Late {
             stopped: true,
             cpu: Duration::ZERO,
             switches: 0,
+            windows: Vec::new(),
         })
     }
 
@@ -173,6 +165,7 @@ fn what_ends_late_does_not_count() {
                 threads: 1,
                 pin: false,
                 stop_after: Duration::ZERO,
+                at_once: false,
             };
             let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
             let rounds = rounds::<Late>(workload.family());
@@ -265,6 +258,7 @@ fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
         threads: 4,
         pin: false,
         stop_after: Duration::from_millis(20),
+        at_once: false,
     };
     (0..50)
         .find_map(|_| {

@@ -256,6 +256,7 @@ impl World for Native {
                 stopped,
                 cpu: done.iter().map(|done| done.cpu).sum(),
                 switches: done.iter().map(|done| done.switches).sum(),
+                windows: Vec::new(),
                 results: done.into_iter().map(|done| done.result).collect(),
             })
         })
@@ -318,6 +319,7 @@ mod tests {
             threads,
             pin,
             stop_after,
+            at_once: false,
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use overlock_sim::account::{Account, Counts, State};
 use overlock_sim::cache::Traffic;
-use overlock_sim::engine::{self, Setup, Stuck};
+use overlock_sim::engine::{self, Measured, Setup, Stuck, Windows};
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use overlock_sim::trace::Mark;
@@ -30,6 +30,9 @@ use crate::ours::{self, Ours};
 /// The simulated time that vCPUs may take to end after the stop.
 const END_TIMEOUT: Time = Time::ms(30_000);
 
+/// The windows of a round. More of them would be shorter, and disagree by chance.
+const WINDOWS: usize = 5;
+
 /// A simulated machine.
 #[derive(Debug)]
 pub struct Simulated {
@@ -39,6 +42,7 @@ pub struct Simulated {
     guests: usize,
     others: usize,
     trace: bool,
+    warm_up: Option<Duration>,
     interrupt: Arc<Interrupt>,
     round: AtomicU64,
     last: Mutex<Option<Report>>,
@@ -61,6 +65,11 @@ pub struct Report {
     pub trace: Vec<Mark>,
     /// Events of the simulation.
     pub events: u64,
+    /// The time before the measured time.
+    pub warm_up: Duration,
+    /// Whether a longer round would bring about the same: each vCPU has had its turns before, and
+    /// the windows agree. `None` for a round that has an end of its own, or is traced.
+    pub settled: Option<bool>,
 }
 
 impl Simulated {
@@ -73,18 +82,39 @@ impl Simulated {
             guests: 1,
             others: 0,
             trace: false,
+            warm_up: None,
             interrupt,
             round: AtomicU64::new(0),
             last: Mutex::new(None),
         }
     }
 
-    /// The same, leaving a trace of every round.
+    /// The same, leaving a trace of every round, which begins at the start.
     #[must_use]
     pub fn traced(self) -> Self {
         Self {
             trace: true,
             ..self
+        }
+    }
+
+    /// The same with a warm-up of at least this length. By default it is as long as the scheduler
+    /// needs to give each vCPU a CPU twice.
+    #[must_use]
+    pub fn warmed_up(self, warm_up: Duration) -> Self {
+        Self {
+            warm_up: Some(warm_up),
+            ..self
+        }
+    }
+
+    /// The windows of a round with so many vCPUs.
+    fn windows(&self, vcpus: usize) -> Windows {
+        let on_each = (vcpus + self.others).div_ceil(self.machine.cpus());
+        let usual = self.host.scheduler.period(on_each).times(2);
+        Windows {
+            warm_up: self.warm_up.map_or(usual, Time::from),
+            count: WINDOWS,
         }
     }
 
@@ -112,6 +142,7 @@ impl Simulated {
     }
 
     fn keep<T>(&self, outcome: &mut engine::Outcome<T>) {
+        let measured = outcome.measured.as_ref();
         let report = Report {
             elapsed: outcome.elapsed.duration(),
             accounts: std::mem::take(&mut outcome.accounts),
@@ -123,6 +154,8 @@ impl Simulated {
             ),
             trace: std::mem::take(&mut outcome.trace),
             events: outcome.events,
+            warm_up: measured.map_or(Duration::ZERO, |measured| measured.warm_up.duration()),
+            settled: measured.map(Measured::is_settled),
         };
         if let Ok(mut last) = self.last.lock() {
             *last = Some(report);
@@ -143,6 +176,14 @@ impl Worker for SimulatedWorker {
 
     fn stopped(&self) -> bool {
         engine::stopped()
+    }
+
+    fn counts(&self) -> bool {
+        engine::counts()
+    }
+
+    fn has_performed(&self, operations: u64) {
+        engine::has_performed(operations);
     }
 
     fn work(&self, work: Work) {
@@ -176,6 +217,7 @@ impl World for Simulated {
     const TESTS_COUNT: bool = false;
     /// Of what is published, pv-ticket-dbench takes 23 times as long with four times the vCPUs.
     const BUILD_LIMIT: u32 = 40;
+    const LIMIT_SHORTER: u32 = 10;
 
     type Word = U64;
     type Worker = SimulatedWorker;
@@ -207,6 +249,7 @@ impl World for Simulated {
                 .seed
                 .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             stop_after: workers.stop_after.into(),
+            windows: (!workers.at_once && !self.trace).then(|| self.windows(workers.threads)),
             patience: END_TIMEOUT,
             trace: self.trace,
         };
@@ -231,6 +274,9 @@ impl World for Simulated {
             stopped: outcome.stopped,
             cpu: cpu.duration(),
             switches: 0,
+            windows: outcome
+                .measured
+                .map_or_else(Vec::new, |measured| measured.rates()),
             results: outcome.results,
         })
     }

@@ -3,7 +3,7 @@
 use clap::Arg;
 use clap::builder::PossibleValuesParser;
 
-use overlock_bench::workload::spec::{LONGEST_SECTION, MANY};
+use overlock_bench::workload::spec::{LONGEST_SECTION, MANY, MOST_LINES};
 use overlock_bench::workload::{Workload, condvar};
 use overlock_sim::spec;
 
@@ -27,6 +27,14 @@ pub struct Options {
     /// else 0]
     #[arg(long, value_name = "NS", value_parser = section())]
     pub ncs: Option<f64>,
+
+    /// micro: cache lines that the critical section writes, beside that of the lock [default: 0]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, MOST_LINES as u64))]
+    pub lines: Option<usize>,
+
+    /// micro: cache lines that the critical section reads [default: 0]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, MOST_LINES as u64))]
+    pub lines_read: Option<usize>,
 
     /// semop: semaphore arrays, each under its own lock [default: 4]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MANY as u64))]
@@ -59,6 +67,8 @@ impl Options {
         let given = [
             ("cs", text(self.cs)),
             ("ncs", text(self.ncs)),
+            ("lines", count(self.lines)),
+            ("lines_read", count(self.lines_read)),
             ("arrays", count(self.arrays)),
             ("reads", text(self.reads)),
             ("records", count(self.records)),
@@ -68,7 +78,8 @@ impl Options {
             let Some(value) = value else { continue };
             if !workload.has(key) {
                 return Err(Exit::usage(format!(
-                    "--{key} is for {} only",
+                    "--{} is for {} only",
+                    key.replace('_', "-"),
                     owners(key, command)
                 )));
             }

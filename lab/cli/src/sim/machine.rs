@@ -142,13 +142,8 @@ fn shown<T: Spec>(text: &str) -> Result<String, Exit> {
 impl Place {
     /// The world in which locks run there.
     pub fn world(&self, interrupt: Arc<Interrupt>) -> Simulated {
-        Simulated::new(
-            self.machine.clone(),
-            self.host.clone(),
-            self.seed,
-            interrupt,
-        )
-        .beside(self.others)
+        let (machine, host) = (self.machine.clone(), self.host.clone());
+        Simulated::new(machine, host, self.seed, interrupt).beside(self.others)
     }
 
     /// CPUs of the machine.

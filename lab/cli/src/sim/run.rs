@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::measure::load::{Load, count, level};
 use crate::measure::results;
 use crate::measure::{self, ending};
-use crate::number::{simulated_seconds, whole};
+use crate::number::{simulated_seconds, warm_up, whole};
 use crate::terminal::print;
 
 /// The options.
@@ -70,9 +70,15 @@ pub struct Args {
     )]
     pub overcommit: Vec<f64>,
 
-    /// Length of each round, in simulated time; for `build`, of a build that never waits
+    /// The measured length of each round, in simulated time, and more where its windows disagree;
+    /// for `build`, the length of a build that never waits
     #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.05")]
     pub seconds: Duration,
+
+    /// Discard so much simulated time before each round, and then until each vCPU has had a CPU
+    /// twice [default: what the host's scheduler takes for that]
+    #[arg(long, value_name = "S", value_parser = warm_up)]
+    pub warm_up: Option<Duration>,
 
     /// Rounds for each lock and number of vCPUs, each with another seed
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 10_000), default_value = "1")]
@@ -170,7 +176,10 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
-    let world = place.world(interrupt);
+    let mut world = place.world(interrupt);
+    if let Some(warm_up) = args.warm_up {
+        world = world.warmed_up(warm_up);
+    }
     let measurement = measure::measured(&world, workload, plan, place.cpus(), quiet)?;
 
     let machine = place.shown();

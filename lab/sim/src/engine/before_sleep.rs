@@ -1,7 +1,7 @@
 //! Whether a vCPU spins before it sleeps: the rule of threads on Linux. Here the machine's room is
 //! known exactly, and a wake-up costs what the host says. The rule itself costs nothing.
 
-use overlock_core::platform::spins::{self, Budget, SLOWLY};
+use overlock_core::platform::spins::{self, Budget, LONGEST_NS, OF_LOCKS, SHORT_NS, SLOWLY};
 
 use super::state::Engine;
 use super::{current, with};
@@ -38,6 +38,35 @@ impl SpinFirst {
             engine.vcpus[self.vcpu].budget = self.budget.after_spin(end);
         });
         ready
+    }
+}
+
+/// The spin of a vCPU, whose guest measures no wake-ups: about as long as one takes.
+const OF_GUESTS_NS: u64 = 5_000;
+
+/// For how long the caller spins before it sleeps for this lock, in nanoseconds.
+pub(crate) fn spin_before_sleep(lock: usize) -> u64 {
+    let Some(_) = current() else { return 0 };
+    with(|engine| {
+        if !engine.host.spins {
+            return OF_GUESTS_NS;
+        }
+        let most = spins::worth(engine.host.wake_idle.as_ns()).min(LONGEST_NS);
+        let limit = engine.scores.entry(lock).or_default().of_lock(most);
+        if engine.machine.cpus() > 1 { limit } else { 0 }
+    })
+}
+
+/// Such a spin has taken so long, and ended with the lock or in vain.
+pub(crate) fn learn_spin(lock: usize, nanos: u64, acquired: bool) {
+    if nanos > SHORT_NS && current().is_some() {
+        with(|engine| {
+            engine
+                .scores
+                .entry(lock)
+                .or_default()
+                .learn(acquired, OF_LOCKS)
+        });
     }
 }
 

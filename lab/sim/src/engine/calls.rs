@@ -53,6 +53,18 @@ pub fn stopped() -> bool {
     with(|engine| engine.now >= engine.stop_after)
 }
 
+/// Whether the measured time has begun. Takes no time.
+pub fn counts() -> bool {
+    current().is_none_or(|_| with(|engine| engine.measurement.before.is_some()))
+}
+
+/// The caller has performed so many operations since its start. Takes no time.
+pub fn has_performed(operations: u64) {
+    if let Some(me) = current() {
+        with(|engine| engine.vcpus[me].performed = operations);
+    }
+}
+
 /// Yields the CPU to another vCPU, if any is queued for it.
 pub fn rest() {
     if let Some(me) = current() {
@@ -285,17 +297,32 @@ pub(crate) fn halt(
         host => (host.brief.half(), host.brief.half(), host.brief.half()),
     });
     call(me, |engine| engine.pass(me, before, State::Host));
-    if !is_expected() {
+    let is_thread = with(|engine| !engine.host.hypervisor);
+    if is_thread {
+        enter_bucket(me, address);
+    }
+    // The kernel loads the word: its line comes to this core.
+    let is_expected = match is_thread {
+        true => access(address & !1, Access::Read, is_expected),
+        false => is_expected(),
+    };
+    if !is_expected {
         call(me, |engine| engine.pass(me, after, State::Host));
         return false;
     }
     // A kick on the way to sleep ends the halt.
     with(|engine| engine.joins_sleepers(me, address));
     call(me, |engine| engine.pass(me, rest, State::Host));
-    if with(|engine| engine.halts(me, address, until)) {
+    if with(|engine| engine.halts(me, until)) {
         fibre::suspend(me);
     }
     true
+}
+
+/// Waits for the bucket of the word at `address` in the kernel, and works on it.
+fn enter_bucket(me: usize, address: usize) {
+    let time = with(|engine| engine.enters_bucket(me, address));
+    call(me, |engine| engine.pass(me, time, State::Host));
 }
 
 /// Wakes the first sleeper on the word at `address`.
@@ -304,6 +331,10 @@ pub(crate) fn kick(address: usize) {
     drain();
     let half = with(|engine| engine.kick_costs(address).half());
     call(me, |engine| engine.pass(me, half, State::Host));
+    // A call that finds neither sleepers nor others at the bucket does not lock it.
+    if with(|engine| engine.has_bucket(address)) {
+        enter_bucket(me, address);
+    }
     with(|engine| engine.kick(me, address));
     call(me, |engine| engine.pass(me, half, State::Host));
 }
@@ -315,6 +346,17 @@ pub(crate) fn kick_all(address: usize) {
     }
     let sleepers = with(|engine| engine.sleepers_at(address));
     (0..sleepers.max(1)).for_each(|_| kick(address));
+}
+
+/// Makes the first sleeper on the word at `from`, if there is one, a sleeper on that at `to`.
+pub(crate) fn requeue(from: usize, to: usize) -> bool {
+    let Some(me) = current() else { return false };
+    drain();
+    let half = with(|engine| engine.kick_costs(from).half());
+    call(me, |engine| engine.pass(me, half, State::Host));
+    with(|engine| engine.moves_sleeper(from, to));
+    call(me, |engine| engine.pass(me, half, State::Host));
+    true
 }
 
 /// A full barrier on all CPUs.

@@ -53,6 +53,10 @@ pub(super) enum Event {
     Balance {
         all: bool,
     },
+    /// The warm-up may be over.
+    Begin,
+    /// A window of the measured time is over.
+    Window,
     /// The time is up.
     Stop,
 }
@@ -121,7 +125,11 @@ impl Engine {
         };
         self.now = at;
         self.handled += 1;
-        if matches!(event, Event::Balance { .. } | Event::Chore { .. }) && self.all_sleep() {
+        let recurs = matches!(
+            event,
+            Event::Balance { .. } | Event::Chore { .. } | Event::Begin | Event::Window
+        );
+        if recurs && self.all_sleep() {
             // These recur for ever, and wake no vCPU.
             return None;
         }
@@ -173,6 +181,8 @@ impl Engine {
             }
             Event::Chore { cpu, length } => self.chore(cpu, length),
             Event::Balance { all } => self.balance(all),
+            Event::Begin => self.begins(),
+            Event::Window => self.window_ends(),
             Event::Stop => self.at_stop = Some(self.figures()),
             // The sleep has ended before.
             Event::Timeout { .. } | Event::PollEnd { .. } => {}

@@ -125,11 +125,24 @@ impl Engine {
 
     /// `vcpu` is about to halt: from here on a kick for `address` wakes it.
     pub fn joins_sleepers(&mut self, vcpu: usize, address: usize) {
+        self.vcpus[vcpu].sleeps_at = Some(address);
         self.sleepers.entry(address).or_default().push(vcpu);
     }
 
-    /// `vcpu` does not sleep for `address` any more.
-    fn leaves_sleepers(&mut self, vcpu: usize, address: usize) {
+    /// The first vCPU that sleeps for the word at `from`, or is about to, does so for that at `to`.
+    pub fn moves_sleeper(&mut self, from: usize, to: usize) {
+        let sleepers = self.sleepers.get(&from);
+        if let Some(&vcpu) = sleepers.and_then(|sleepers| sleepers.first()) {
+            self.leaves_sleepers(vcpu);
+            self.joins_sleepers(vcpu, to);
+        }
+    }
+
+    /// `vcpu` does not sleep for any word any more.
+    fn leaves_sleepers(&mut self, vcpu: usize) {
+        let Some(address) = self.vcpus[vcpu].sleeps_at.take() else {
+            return;
+        };
         if let Some(waiting) = self.sleepers.get_mut(&address) {
             waiting.retain(|&waiting| waiting != vcpu);
             if waiting.is_empty() {
@@ -138,21 +151,47 @@ impl Engine {
         }
     }
 
+    /// `vcpu` enters the kernel for the futex at `address`. Returns how long it takes until it has
+    /// had the bucket to itself: others come first, and lines of the bucket come from the core that
+    /// had it last.
+    pub fn enters_bucket(&mut self, vcpu: usize, address: usize) -> Time {
+        let core = self.core(vcpu);
+        let machine = &self.machine;
+        let (free, last) = *self
+            .buckets
+            .entry(address & !1)
+            .or_insert((Time::ZERO, core));
+        let transfer = match last == core {
+            true => Time::ZERO,
+            false => machine.transfer(machine.place_of(last), machine.place_of(core)),
+        };
+        let takes = transfer.times(self.host.bucket_lines) + self.host.bucket_hold;
+        let end = self.now.max(free) + takes;
+        self.buckets.insert(address & !1, (end, core));
+        end - self.now
+    }
+
+    /// Whether a waker has to lock the bucket of the futex at `address`: a thread sleeps there, or
+    /// is on its way.
+    pub fn has_bucket(&self, address: usize) -> bool {
+        let in_use = self.buckets.get(&(address & !1));
+        let in_use = in_use.is_some_and(|&(free, _)| free > self.now);
+        !self.host.hypervisor && (in_use || self.sleepers_at(address) > 0)
+    }
+
     /// Halts `vcpu`, one of the sleepers. Returns false if it need not be suspended: it has been
     /// kicked since it joined them, or the time is over.
-    pub fn halts(&mut self, vcpu: usize, address: usize, until: Option<Time>) -> bool {
-        let sleeps = self.sleepers.get(&address);
-        if !sleeps.is_some_and(|sleepers| sleepers.contains(&vcpu)) {
+    pub fn halts(&mut self, vcpu: usize, until: Option<Time>) -> bool {
+        if self.vcpus[vcpu].sleeps_at.is_none() {
             return false;
         }
         if until.is_some_and(|until| until <= self.now) {
-            self.leaves_sleepers(vcpu, address);
+            self.leaves_sleepers(vcpu);
             return false;
         }
         self.counts.halts += 1;
         let cpu = self.schedule.cpu(vcpu);
         let halt = Halt {
-            address,
             since: self.now,
             until,
         };
@@ -215,15 +254,15 @@ impl Engine {
             .get(&address)
             .and_then(|waiting| waiting.first())
         {
-            self.leaves_sleepers(vcpu, address);
+            self.leaves_sleepers(vcpu);
             self.wakes(vcpu, Some(by));
         }
     }
 
     /// The time is over until which `vcpu` has halted.
     pub fn times_out(&mut self, vcpu: usize) {
-        if let Doing::Asleep(halt) | Doing::Polled(halt) = self.vcpus[vcpu].doing {
-            self.leaves_sleepers(vcpu, halt.address);
+        if let Doing::Asleep(_) | Doing::Polled(_) = self.vcpus[vcpu].doing {
+            self.leaves_sleepers(vcpu);
             self.wakes(vcpu, None);
         }
     }

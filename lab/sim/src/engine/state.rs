@@ -7,7 +7,9 @@ use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
 use super::events::{CHECK_INTERVAL, Event};
+use super::measure::Measurement;
 use super::queue::Queue;
+use super::slices::Slice;
 use super::vcpu::{Doing, Vcpu};
 use super::{Outcome, Setup};
 use crate::account::{Account, Counts, State};
@@ -39,8 +41,13 @@ pub(super) struct Engine {
     pub next_check: Time,
     pub counts: Counts,
     pub sleepers: FxHashMap<usize, Vec<usize>>,
+    /// The futexes' buckets in the kernel, by the addresses of the words: until when each is in
+    /// use, and by which core.
+    pub buckets: FxHashMap<usize, (Time, usize)>,
     /// By the addresses of what vCPUs have waited for.
     pub scores: FxHashMap<usize, Score>,
+    /// The time slices of spinning threads on each CPU.
+    pub slices: Vec<Slice>,
     /// The vCPU of each guest that a yield went to last.
     pub boosted: Vec<usize>,
     pub random: Random,
@@ -51,6 +58,7 @@ pub(super) struct Engine {
     pub locks: FxHashMap<usize, usize>,
     pub last_end: Time,
     pub stopped: bool,
+    pub measurement: Measurement,
     /// The figures when the time was up.
     pub at_stop: Option<Figures>,
 }
@@ -74,15 +82,37 @@ impl LockEvents {
     pub(super) fn add(&mut self, event: LockEvent, times: u64) {
         self.0[event as usize] += times;
     }
+
+    /// Those since `before`.
+    fn since(mut self, before: &Self) -> Self {
+        for (count, before) in self.0.iter_mut().zip(before.0) {
+            *count -= before;
+        }
+        self
+    }
 }
 
-/// The figures of a simulation.
+/// The figures of a simulation up to a time.
 #[derive(Debug)]
 pub(super) struct Figures {
+    at: Time,
     accounts: Vec<Account>,
     counts: Counts,
     traffic: Traffic,
     lock_events: LockEvents,
+}
+
+impl Figures {
+    /// Those of so many vCPUs at the start.
+    fn none(vcpus: usize) -> Self {
+        Self {
+            at: Time::ZERO,
+            accounts: vec![Account::default(); vcpus],
+            counts: Counts::default(),
+            traffic: Traffic::default(),
+            lock_events: LockEvents::default(),
+        }
+    }
 }
 
 impl Engine {
@@ -103,6 +133,7 @@ impl Engine {
             interrupted: false,
             random,
             events: Queue::new(all + schedule.cpus()),
+            slices: vec![Slice::NEW; schedule.cpus()],
             schedule,
             cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..all).map(vcpu).collect(),
@@ -112,6 +143,7 @@ impl Engine {
             next_check: CHECK_INTERVAL,
             counts: Counts::default(),
             sleepers: FxHashMap::default(),
+            buckets: FxHashMap::default(),
             scores: FxHashMap::default(),
             boosted: vec![0; setup.guests],
             signals: Vec::new(),
@@ -120,6 +152,7 @@ impl Engine {
             locks: FxHashMap::default(),
             last_end: Time::ZERO,
             stopped: false,
+            measurement: Measurement::new(setup.windows),
             at_stop: None,
         }
     }
@@ -128,6 +161,7 @@ impl Engine {
     pub fn figures(&self) -> Figures {
         let own = &self.vcpus[..self.fibres];
         Figures {
+            at: self.now,
             accounts: own.iter().map(|vcpu| vcpu.account_at(self.now)).collect(),
             counts: self.counts,
             traffic: self.cache.traffic(),
@@ -137,24 +171,27 @@ impl Engine {
 
     /// Returns the result of the simulation, once all vCPUs have ended.
     pub fn outcome<T>(mut self, results: Vec<T>) -> Outcome<T> {
-        let Figures {
-            accounts,
-            counts,
-            traffic,
-            lock_events,
-        } = self.at_stop.take().unwrap_or_else(|| self.figures());
+        let figures = self.at_stop.take().unwrap_or_else(|| self.figures());
+        let end = match self.stopped {
+            true => self.stop_after,
+            false => self.last_end,
+        };
+        let mut accounts = figures.accounts;
+        // Without it all vCPUs have ended during the warm-up, and all of it counts.
+        let before = self.measurement.before.take();
+        let before = before.unwrap_or_else(|| Figures::none(accounts.len()));
+        for (account, before) in accounts.iter_mut().zip(&before.accounts) {
+            account.subtract(before);
+        }
         Outcome {
             results,
-            elapsed: if self.stopped {
-                self.stop_after
-            } else {
-                self.last_end
-            },
+            elapsed: end.saturating_sub(before.at),
+            measured: self.measurement.measured(),
             stopped: self.stopped,
             accounts,
-            counts,
-            traffic,
-            lock_events,
+            counts: figures.counts.since(&before.counts),
+            traffic: figures.traffic.since(&before.traffic),
+            lock_events: figures.lock_events.since(&before.lock_events),
             trace: self.trace.unwrap_or_default(),
             events: self.handled,
         }
@@ -171,7 +208,7 @@ impl Engine {
         let (often, seldom) = self.host.scheduler.balance;
         self.plan(often, Event::Balance { all: false });
         self.plan(seldom, Event::Balance { all: true });
-        self.plan(self.stop_after, Event::Stop);
+        self.plan_measurement();
     }
 
     /// `vcpu` enters another state.

@@ -6,13 +6,14 @@ mod host;
 mod interrupt;
 mod memory;
 mod spins;
+mod threads;
 
 use std::borrow::Cow;
 
 use super::*;
 use crate::account::State;
 use crate::cache::Access;
-use crate::host::{Host, Scheduler};
+use crate::host::{Host, Placement, Scheduler};
 use crate::machine::{Costs, Level, Links, Machine};
 use crate::word::U32;
 
@@ -67,11 +68,14 @@ pub(super) const HOST: Host = Host {
         migration: Time::ns(3_300),
         worth: Time::ZERO,
         balance: (Time::ms(4), Time::ms(64)),
+        placement: Placement::Pack,
     },
     halt: Time::ns(1_700),
     brief: Time::ns(700),
     kick: Time::ns(900),
     kick_nobody: Time::ns(300),
+    bucket_lines: 0,
+    bucket_hold: Time::ZERO,
     wake_idle: Time::us(13),
     wake_busy: Time::ns(2_900),
     awake: Time::us(50),
@@ -92,6 +96,7 @@ pub(super) fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> S
         others: 0,
         seed: 1,
         stop_after: Time::ms(100),
+        windows: None,
         patience: Time::ms(100),
         trace: false,
     }

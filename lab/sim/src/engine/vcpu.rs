@@ -10,10 +10,9 @@ use crate::time::Time;
 /// The work of vCPUs that compute for ever.
 const FOR_EVER: Time = Time::ms(1 << 40);
 
-/// A halt: the address of its word, when it began, and when it ends at the latest.
+/// A halt: when it began, and when it ends at the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Halt {
-    pub address: usize,
     pub since: Time,
     pub until: Option<Time>,
 }
@@ -84,6 +83,8 @@ pub(super) struct Vcpu {
     pub changes_seen: u64,
     /// Additional delay when it gets a CPU the next time.
     pub delay: Time,
+    /// The address of the word for which it sleeps, or is about to.
+    pub sleeps_at: Option<usize>,
     /// How long its host polls for it.
     pub poll: Time,
     /// Its time for spins before sleeps that are in vain.
@@ -99,6 +100,8 @@ pub(super) struct Vcpu {
     pub ran_on: Option<usize>,
     /// How often it has got a CPU.
     pub dispatches: u64,
+    /// How many operations it has performed, by its own account.
+    pub performed: u64,
 }
 
 impl Vcpu {
@@ -123,6 +126,7 @@ impl Vcpu {
             line: 0,
             changes_seen: 0,
             delay: Time::ZERO,
+            sleeps_at: None,
             poll: Time::ZERO,
             budget: Budget::NEW,
             spinning: false,
@@ -132,6 +136,7 @@ impl Vcpu {
             waits: false,
             ran_on: None,
             dispatches: 0,
+            performed: 0,
         }
     }
 

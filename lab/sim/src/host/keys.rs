@@ -1,6 +1,6 @@
 //! The keys of a host: one line for each field.
 
-use super::{Chores, Host, PauseExit, Scheduler};
+use super::{Chores, Host, PauseExit, Placement, Scheduler};
 use crate::spec::{Contradiction, Domain, Field, Key, Spec, Value};
 use crate::time::Time;
 
@@ -25,10 +25,13 @@ static KEYS: &[Key<Host>] = &[
     Key::new("worth", "An idle CPU takes work from others if it is usually idle for longer than this", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.worth)),
     Key::new("balance_idle", "The interval at which idle CPUs look for work", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.0)),
     Key::new("balance_all", "The interval at which all CPUs compare their queues", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.1)),
+    Key::new("placement", "Where vCPUs are at the start: on all sockets, or on as few as have enough cores", Domain::Word(&["spread", "pack"]), |h| Some(&mut h.scheduler.placement)),
     Key::new("halt", "From a halt until the next vCPU can run", Domain::Time(SOME, LONG), |h| Some(&mut h.halt)),
     Key::new("brief", "A halt that is kicked while the host still polls, and of a thread one that finds its word changed", Domain::Time(SOME, LONG), |h| Some(&mut h.brief)),
     Key::new("kick", "A kick for the kicker: a hypercall, or a system call", Domain::Time(SOME, LONG), |h| Some(&mut h.kick)),
     Key::new("kick_nobody", "The same without sleepers", Domain::Time(SOME, LONG), |h| Some(&mut h.kick_nobody)),
+    Key::new("bucket_lines", "Threads: cache lines of its bucket that a futex call needs, which move from the core that had them", Domain::Count(0, 16), |h| Some(&mut h.bucket_lines)),
+    Key::new("bucket_hold", "Threads: how long a futex call has its bucket to itself, beside that", Domain::Time(NONE, LONG), |h| Some(&mut h.bucket_hold)),
     Key::new("wake_idle", "From a kick until the sleeper runs on a CPU that has gone to sleep", Domain::Time(SOME, LONG), |h| Some(&mut h.wake_idle)),
     Key::new("wake_busy", "The same on a CPU that was busy, or has not gone to sleep yet", Domain::Time(SOME, LONG), |h| Some(&mut h.wake_busy)),
     Key::new("awake", "A CPU that is idle for this long goes to sleep", Domain::Time(NONE, LONG), |h| Some(&mut h.awake)),
@@ -85,6 +88,23 @@ impl Spec for Host {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+impl Field for Placement {
+    fn value(&self, _: &Domain) -> Value {
+        Value::Word(match self {
+            Self::Spread => "spread",
+            Self::Pack => "pack",
+        })
+    }
+
+    fn assign(&mut self, value: Value) {
+        *self = match value {
+            Value::Word("spread") => Self::Spread,
+            Value::Word("pack") => Self::Pack,
+            _ => return,
+        };
     }
 }
 

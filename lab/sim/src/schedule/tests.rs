@@ -21,6 +21,7 @@ const RULES: Scheduler = Scheduler {
     migration: Time::ZERO,
     worth: Time::us(500),
     balance: (Time::ms(4), Time::ms(64)),
+    placement: Placement::Pack,
 };
 
 fn machine(sockets: usize, cores: usize, threads: usize) -> Machine {
@@ -67,4 +68,20 @@ fn one_cpu(vruntime: &[u64]) -> Schedule {
 
 fn pick(schedule: &mut Schedule, at: Time, cpu: usize) -> Option<usize> {
     schedule.pick(at, cpu).map(|pick| pick.vcpu)
+}
+
+/// CPUs 0 to 5 are the first threads of the cores of two sockets, 6 to 11 the second ones.
+#[test]
+fn vcpus_begin_apart_or_together() {
+    let cpus = |placement| {
+        let rules = Scheduler { placement, ..RULES };
+        let schedule = schedule_by(rules, &machine(2, 3, 2), 12);
+        let cpus = (0..12).map(|vcpu| schedule.cpu(vcpu));
+        cpus.collect::<Vec<usize>>()
+    };
+    assert_eq!(
+        cpus(Placement::Spread),
+        [0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11]
+    );
+    assert_eq!(cpus(Placement::Pack), (0..12).collect::<Vec<usize>>());
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use overlock_sim::Time;
 use overlock_sim::engine::Setup;
-use overlock_sim::host::{Chores, Host, PauseExit, Scheduler};
+use overlock_sim::host::{Chores, Host, PauseExit, Placement, Scheduler};
 use overlock_sim::machine::{Costs, Level, Links, Machine};
 
 const COSTS: Costs = Costs {
@@ -62,6 +62,7 @@ const SHORT: Scheduler = Scheduler {
     migration: Time::us(2),
     worth: Time::us(10),
     balance: (Time::us(40), Time::us(300)),
+    placement: Placement::Pack,
 };
 
 /// A scheduler only.
@@ -75,6 +76,8 @@ const PLAIN: Host = Host {
     brief: Time::ns(1_500),
     kick: Time::ns(2_000),
     kick_nobody: Time::ns(1_500),
+    bucket_lines: 0,
+    bucket_hold: Time::ZERO,
     wake_idle: Time::us(12),
     wake_busy: Time::ns(3_500),
     awake: Time::us(50),
@@ -127,6 +130,8 @@ fn cheap() -> Host {
         brief: Time::ns(180),
         kick: Time::ns(1_000),
         kick_nobody: Time::ns(130),
+        bucket_lines: 2,
+        bucket_hold: Time::ns(50),
         wake_idle: Time::us(5),
         wake_busy: Time::ns(1_500),
         awake: Time::us(1),
@@ -159,6 +164,7 @@ pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) 
         others: 0,
         seed,
         stop_after: Time::ms(200),
+        windows: None,
         patience: Time::ms(200),
         trace: true,
     }

@@ -159,6 +159,7 @@ fn a_build_that_is_not_finished_is_no_figure() {
         elapsed: Duration::from_secs(3),
         cpu: Duration::ZERO,
         switches: 0,
+        windows: Vec::new(),
         waits: None,
         roles: None,
         extra: Extra::Built { all },

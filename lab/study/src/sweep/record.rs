@@ -112,6 +112,7 @@ pub fn simulate(
         threads: point.vcpus,
         pin: false,
         stop_after: round,
+        at_once: false,
     };
     world.begin(0);
     // Simulated clocks cost nothing to read, so one round counts operations and times the waits.

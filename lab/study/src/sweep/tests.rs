@@ -77,6 +77,8 @@ fn nothing() -> Measured {
         modes: (0, 0),
         trace: Vec::new(),
         events: 0,
+        warm_up: Duration::ZERO,
+        settled: Some(true),
     };
     Measured {
         elapsed_s: 1.0,

@@ -10,14 +10,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use overlock_core::platform::spins::{self, LONGEST_NS};
+use overlock_core::platform::spins::{self, LONGEST_NS, OF_LOCKS, SHORT_NS};
 
 use super::{ALONE, AUTO, MODE, OFF, Object, UNKNOWN, WAKE_UPS, machine};
-
-/// The spin of each waiter, in nanoseconds of [`ticks`](super::ticks). Most sections are shorter.
-const SHORT_NS: u64 = 1_500;
-/// How far the score falls for a spin in vain: half as far as it rises.
-const VAIN: u8 = 2;
 
 /// See [`FutexPlatform::spin_before_sleep`](overlock_core::FutexPlatform::spin_before_sleep).
 #[inline]
@@ -27,14 +22,7 @@ pub(in super::super) fn limit(lock: usize) -> u64 {
         AUTO | ALONE | UNKNOWN => spins::worth(WAKE_UPS.latency()).min(LONGEST_NS),
         micros => u64::from(micros) * 1000,
     };
-    let score = &Object::at(lock).score;
-    let limit = if score.promises() {
-        machine::ticks_of(most)
-    } else if score.is_hopeless() {
-        0
-    } else {
-        SHORT_NS.min(most)
-    };
+    let limit = Object::at(lock).score.of_lock(machine::ticks_of(most));
     if machine::has_others() { limit } else { 0 }
 }
 
@@ -42,6 +30,6 @@ pub(in super::super) fn limit(lock: usize) -> u64 {
 #[inline]
 pub(in super::super) fn learn(lock: usize, ticks: u64, acquired: bool) {
     if ticks > SHORT_NS {
-        Object::at(lock).score.learn(acquired, VAIN);
+        Object::at(lock).score.learn(acquired, OF_LOCKS);
     }
 }

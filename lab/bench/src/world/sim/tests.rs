@@ -6,7 +6,7 @@ use crate::workload::Workload;
 
 /// The report of a round with that lock, and its operations: six vCPUs on two CPUs, no other load.
 fn round(lock: &str) -> (Report, u64) {
-    guests(1, lock, Workload::Micro { cs: 95.0, ncs: 0.0 })
+    guests(1, lock, Workload::micro(95.0, 0.0))
 }
 
 /// The same of a workload in so many guests of six vCPUs each.
@@ -56,7 +56,7 @@ fn each_guest_builds_by_itself() {
 /// their CPU time.
 #[test]
 fn what_ends_after_the_round_does_not_count() {
-    let micro = Workload::Micro { cs: 15e6, ncs: 0.0 };
+    let micro = Workload::micro(15e6, 0.0);
     let (report, operations) = guests(1, "ticket", micro);
     assert!(operations <= 1, "{operations}");
     let account = report
@@ -82,6 +82,7 @@ fn a_panic_is_an_error_of_the_lock() {
         threads,
         pin: false,
         stop_after: Duration::from_millis(1),
+        at_once: false,
     };
     let body = |worker: &SimulatedWorker| assert!(worker.index() != 1, "one too many");
     let ended = world.run(&workers(3), &body);

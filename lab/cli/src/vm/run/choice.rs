@@ -129,10 +129,7 @@ impl Choice {
 
     /// The workload, as `overlock-lab bench` has it.
     pub fn workload(&self) -> Workload {
-        Workload::Micro {
-            cs: self.cs as f64,
-            ncs: self.ncs as f64,
-        }
+        Workload::micro(self.cs as f64, self.ncs as f64)
     }
 
     /// The time of all rounds, each with its warm-up, and a little for its beginning and end.

@@ -207,6 +207,7 @@ fn sample(round: &Round) -> Sample {
         // No hypervisor tells.
         cpu: Duration::ZERO,
         switches: 0,
+        windows: Vec::new(),
         waits: None,
         roles: None,
         extra: Extra::None,

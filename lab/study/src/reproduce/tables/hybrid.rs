@@ -14,7 +14,7 @@ pub const MICRO: Table = Table {
     csv: include_str!("../../../published/hybrid-micro.csv"),
     cases: || {
         // The workload increments a counter next to the lock, besides.
-        let micro = Workload::Micro { cs: 4.0, ncs: 6.5 };
+        let micro = Workload::micro(4.0, 6.5);
         cross(&[36, 54, 72, 108], &["hybrid", "unfair"], |vcpus, lock| {
             case("e5-2699v3", "kvm", lock, vcpus, micro, 0.3)
         })
