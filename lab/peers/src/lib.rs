@@ -26,7 +26,7 @@ pub use cna::Cna;
 pub use glibc::Glibc;
 pub use glibc_adaptive::GlibcAdaptive;
 pub use malthusian::Malthusian;
-pub use parking_lot::ParkingLot;
+pub use parking_lot::{ParkingLot, ParkingLot13};
 pub use queue::Token;
 pub use rust_std::RustStd;
 pub use shfllock::ShflLock;
@@ -40,6 +40,7 @@ macro_rules! peers {
             Glibc;
             GlibcAdaptive;
             ParkingLot;
+            ParkingLot13;
             Cna;
             ShflLock;
             Malthusian;

@@ -1,5 +1,5 @@
-//! A model of `parking_lot::Mutex`: a byte, a short spin, a queue of parked threads, and a handoff
-//! about every half millisecond.
+//! A model of `parking_lot::Mutex` of version 0.12: a byte, a short spin, a queue of parked
+//! threads, and a handoff about every half millisecond.
 //!
 //! Source: the documentation of the crates parking_lot and parking_lot_core, and "Locking in
 //! WebKit" (Pizlo, 2016), on which they build. The process-wide hash table of queues is replaced
@@ -42,6 +42,9 @@ use overlock_core::raw::{Create, CreateError, RawLock};
 use bucket::{Bucket, Rounds, WAITS};
 
 mod bucket;
+mod release_first;
+
+pub use release_first::ParkingLot13;
 
 const LOCKED: u8 = 1;
 const PARKED: u8 = 2;
@@ -149,7 +152,7 @@ impl<P: FutexPlatform> ParkingLot<P> {
 
 impl<P: Platform> HasFacts for ParkingLot<P> {
     const FACTS: Facts = Facts {
-        about: "model of parking_lot::Mutex: a byte, a queue of its own, timed handoffs",
+        about: "model of parking_lot 0.12: a byte, a queue of its own, timed handoffs",
         node: NeedsNode::Sleep,
         ..Facts::SLEEPING
     };

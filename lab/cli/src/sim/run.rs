@@ -75,8 +75,8 @@ pub struct Args {
     #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.05")]
     pub seconds: Duration,
 
-    /// Discard so much simulated time before each round, and then until each vCPU has had a CPU
-    /// twice [default: what the host's scheduler takes for that]
+    /// Discard so much simulated time before each round, and at most three times as much more,
+    /// until each vCPU has had a CPU twice [default: what the host's scheduler takes for that]
     #[arg(long, value_name = "S", value_parser = warm_up)]
     pub warm_up: Option<Duration>,
 
