@@ -6,8 +6,8 @@
 //!
 //! - A third of its cost: the request travels to the home of the line, the last-level cache of the
 //!   socket or cluster where it is.
-//! - A quarter: the home's snoop travels to the owner or sharers, which may use the line until
-//!   then.
+//! - A quarter in the mean, from nothing to a half: the home's snoop travels to the owner or
+//!   sharers, which may use the line until then.
 //! - The rest: the data travel.
 //!
 //! Requests that find the line busy wait at its home, in random order. When the line goes to

@@ -110,7 +110,7 @@ impl Cache {
             }
         };
         Path {
-            snoop: self.vary(path.snoop),
+            snoop: self.vary_tenure(path.snoop),
             data: self.vary(path.data),
             ..path
         }
@@ -140,6 +140,16 @@ impl Cache {
             .map(|other| self.machine.transfer(other, place))
             .max()
             .unwrap_or(self.machine.costs.shared)
+    }
+
+    /// How long an owner keeps a wanted line: from nothing to twice the mean. With less variation
+    /// an owner would keep it always, or never, for its next operation: a change of a cost by a
+    /// tenth would then change rates by a factor of four.
+    fn vary_tenure(&mut self, mean: Time) -> Time {
+        match self.machine.costs.jitter {
+            0.0 => mean,
+            _ => mean.scale(self.random.random_range(0.0..=2.0)),
+        }
     }
 
     fn vary(&mut self, time: Time) -> Time {

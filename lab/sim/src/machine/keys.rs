@@ -32,10 +32,10 @@ static KEYS: &[Key<Machine>] = &[
     Key::new("memory", "A line that no cache has", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.memory)),
     Key::new("turn", "One iteration of a spin loop: a pause instruction, a load that hits, a branch", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.turn)),
     Key::new("request", "The share of a transfer until the request is at the line's home", Domain::Share(0.05, 0.6), |m| Some(&mut m.costs.request)),
-    Key::new("snoop", "The share of a transfer from there until the owner loses the line; the rest is for the data", Domain::Share(0.05, 0.6), |m| Some(&mut m.costs.snoop)),
+    Key::new("snoop", "The mean share of a transfer from there until the owner loses the line; the rest is for the data", Domain::Share(0.05, 0.6), |m| Some(&mut m.costs.snoop)),
     Key::new("locks_line", "The share of a locked instruction before it locks its line", Domain::Share(0.1, 0.9), |m| Some(&mut m.costs.locks_line)),
     Key::new("stores", "How many stores the buffer of a vCPU holds", Domain::Count(1, 1024), |m| Some(&mut m.costs.stores)),
-    Key::new("jitter", "The largest random variation of a transfer, as a share of its length", Domain::Share(0.0, 0.9), |m| Some(&mut m.costs.jitter)),
+    Key::new("jitter", "The largest random variation of a transfer but for its snoop, as a share of its length; 0 for none", Domain::Share(0.0, 0.9), |m| Some(&mut m.costs.jitter)),
     Key::new("ring", "The largest variation of a transfer by distance, as a share of its length", Domain::Share(0.0, 0.9), |m| Some(&mut m.costs.ring)),
     Key::new("sibling", "The speed of a hardware thread while its sibling computes, as a share of its own", Domain::Share(0.1, 1.0), |m| Some(&mut m.costs.sibling)),
 ];
