@@ -1,10 +1,11 @@
 //! `overlock-lab sim`
 
+mod advise;
 pub(crate) mod build;
 mod machine;
 mod merge;
-mod reproduce;
 mod run;
+mod score;
 mod sweep;
 mod trace;
 mod workload;
@@ -35,7 +36,8 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Trace(Box<trace::Args>),
-    Reproduce(Box<reproduce::Args>),
+    Score(Box<score::Args>),
+    Advise(Box<advise::Args>),
     Sweep(Box<sweep::Args>),
     Merge(merge::Args),
 }
@@ -45,7 +47,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     match &args.command {
         None => run::run(&args.run),
         Some(Command::Trace(args)) => trace::run(args),
-        Some(Command::Reproduce(args)) => reproduce::run(args),
+        Some(Command::Score(args)) => score::run(args),
+        Some(Command::Advise(args)) => advise::run(args),
         Some(Command::Sweep(args)) => sweep::run(args),
         Some(Command::Merge(args)) => merge::run(args),
     }
@@ -56,7 +59,8 @@ pub fn check(args: &Args) -> Result<(), Exit> {
     match &args.command {
         None => run::check(&args.run),
         Some(Command::Trace(args)) => trace::check(args),
-        Some(Command::Reproduce(args)) => reproduce::check(args),
+        Some(Command::Score(args)) => score::check(args),
+        Some(Command::Advise(args)) => advise::check(args),
         Some(Command::Sweep(args)) => sweep::check(args),
         Some(Command::Merge(_)) => Ok(()),
     }
@@ -73,7 +77,8 @@ Examples:
   overlock-lab sim semop --machine barcelona --host kvm-2013 --overcommit 2x
   overlock-lab sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock-lab sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
-  overlock-lab sim reproduce all                         the published tables, beside ours
+  overlock-lab sim advise --section 200ns --gap 2us      which lock for this machine
+  overlock-lab sim score                                 held against published measurements
   overlock-lab sim sweep --vcpus 36,72,108 --out sweep.jsonl   many simulations, on all cores of this machine
 
 Exit codes: 0 done, 1 a lock failed or a result could not be written, 2 bad use, 130 interrupted.";

@@ -62,6 +62,13 @@ pub struct Contradiction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
+impl Error {
+    /// An error with this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -158,9 +165,22 @@ pub fn with<T: Spec>(of: T, key: &str, value: &str) -> Result<T, Error> {
 ///
 /// Those of [`parse`]. In a file they have its name and the line. A file may be unreadable, too.
 pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
+    read_in(text, bases, file::contents)
+}
+
+/// As [`read`], where `contents` has the text of a file of that name.
+///
+/// # Errors
+///
+/// Those of [`read`].
+pub fn read_in<T: Spec>(
+    text: &str,
+    bases: &Bases<'_, T>,
+    contents: impl FnOnce(&str) -> Result<String, Error>,
+) -> Result<T, Error> {
     overridden(text, |name| {
         if is_file(name) {
-            file::read(name, bases)
+            file::parse(name, &contents(name)?, bases)
         } else {
             bases.get(name).map_err(Error)
         }

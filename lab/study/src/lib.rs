@@ -1,10 +1,16 @@
-//! Studies on simulated machines, behind `overlock-lab sim reproduce` and `overlock-lab sim sweep`.
+//! Studies on simulated machines, behind `overlock-lab sim sweep`, `score` and `advise`.
 //!
 //! | module | what is there |
 //! |---|---|
-//! | [`reproduce`] | published tables beside simulated ones |
 //! | [`sweep`] | many simulations, on many cores and machines |
+//! | [`score`] | published measurements, and how well simulations agree with them |
+//! | [`advise`] | which lock for which machine and load |
+//! | [`vary`] | how a figure changes with the constants of the cost model |
+//! | [`locks`] | locks by the names that people use |
 
+pub mod advise;
+pub mod locks;
 mod pool;
-pub mod reproduce;
+pub mod score;
 pub mod sweep;
+pub mod vary;

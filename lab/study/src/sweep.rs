@@ -12,25 +12,19 @@
 //! | [`run`] | all that are left to do, on several threads |
 //! | [`merge`] | several files made one |
 //! | [`table`] | the results for people |
-//! | [`cells`], [`summary`] | the locks against each other |
-//! | [`markdown`], [`svg`] | that for a page: tables, and a picture |
 
 pub mod build;
-pub mod cells;
 pub mod error;
 pub mod grid;
 pub mod load;
-pub mod markdown;
 pub mod merge;
 pub mod record;
 pub mod run;
 pub mod shard;
 pub mod store;
-pub mod summary;
-pub mod svg;
 pub mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use build::Build;
 pub use error::Error;

@@ -111,14 +111,6 @@ impl Progress {
         }
     }
 
-    /// Prints something while the bar is hidden.
-    pub fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
-        match self {
-            Self::Bar(bar) => bar.suspend(print),
-            _ => print(),
-        }
-    }
-
     pub fn finish(&self) {
         if let Self::Bar(bar) = self {
             bar.finish_and_clear();

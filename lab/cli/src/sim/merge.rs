@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use overlock_study::sweep::merge::{Merged, merge};
-use overlock_study::sweep::svg::{self, Figure};
-use overlock_study::sweep::{Part, markdown, table};
+use overlock_study::sweep::{Part, table};
 
 use super::sweep::{refused, verdict};
 use crate::exit::Exit;
@@ -29,18 +28,6 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Write a picture: a chart for each machine and load, with a line for each lock
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-
-    /// The figure that the picture shows
-    #[arg(long, value_enum, default_value_t = Figure::Operations, requires = "svg")]
-    figure: Figure,
-
-    /// Print the locks against each other, in Markdown, in place of the tables
-    #[arg(long)]
-    markdown: bool,
-
     /// Print neither tables nor what is missing
     #[arg(long, short)]
     quiet: bool,
@@ -49,13 +36,11 @@ pub struct Args {
 /// Joins the parts that `args` name.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let merged = read(args)?;
-    let files = Files::open([("--out", &args.out), ("--svg", &args.svg)])?;
+    let files = Files::open([("--out", &args.out)])?;
     let stdout = files.use_stdout();
-    files.write([&|out| merged.write(out), &|out| {
-        svg::write(out, &merged, args.figure)
-    }])?;
+    files.write([&|out| merged.write(out)])?;
     if !args.quiet {
-        show(args, &merged, stdout)?;
+        show(&merged, stdout)?;
     }
     if !merged.missing.is_empty() {
         let all = merged.lines.len() + merged.missing.len();
@@ -81,11 +66,8 @@ fn read(args: &Args) -> Result<Merged, Exit> {
         .ok_or_else(|| Exit::usage("no part has any results"))
 }
 
-fn show(args: &Args, merged: &Merged, stdout: bool) -> Result<(), Exit> {
-    let text = match args.markdown {
-        true => markdown::render(merged),
-        false => table::render(&merged.lines, width()),
-    };
+fn show(merged: &Merged, stdout: bool) -> Result<(), Exit> {
+    let text = table::render(&merged.lines, width());
     print_beside(stdout, &text)?;
     if merged.duplicates > 0 {
         let duplicates = merged.duplicates;
@@ -104,7 +86,5 @@ const EXAMPLES: &str = "\
 Examples:
   overlock-lab sim merge sweep.jsonl                     the tables of a sweep
   overlock-lab sim merge part*.jsonl --out all.jsonl
-  overlock-lab sim merge sweep.jsonl --markdown --svg sweep.svg
-  overlock-lab sim merge sweep.jsonl --svg cpu.svg --figure cpu
 
 Exit codes: 0 all is there, 1 a lock failed, results are missing or could not be written, 2 bad use or contradictions.";

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use overlock_bench::interrupt::Interrupt;
@@ -17,7 +18,6 @@ use overlock_study::sweep::{Error, Grid, Key, Load, Point, Record, Shard, Store,
 
 use super::build;
 use super::machine::{self, MOST_VCPUS};
-use super::reproduce::{MOST_JOBS, cpus};
 use super::run::locks;
 use crate::exit::Exit;
 use crate::measure::ending;
@@ -118,6 +118,14 @@ pub struct Args {
     /// Print no progress
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// More threads than any machine has CPUs.
+pub const MOST_JOBS: u64 = 4096;
+
+/// As many simulations as run at a time where --jobs says nothing.
+pub fn cpus() -> usize {
+    thread::available_parallelism().map_or(1, |count| count.get())
 }
 
 struct Choice {

@@ -18,11 +18,6 @@ pub fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// Reads a file.
-pub(super) fn read<T: Spec>(path: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
-    parse(path, &contents(path)?, bases)
-}
-
 /// Returns the name of what a file changes: a preset, or another base.
 pub(super) fn base(path: &str) -> Result<String, Error> {
     let text = contents(path)?;
@@ -42,7 +37,8 @@ pub(super) fn base(path: &str) -> Result<String, Error> {
     }
 }
 
-fn contents(path: &str) -> Result<String, Error> {
+/// Reads a file that may be one of a machine, a host or a workload.
+pub(super) fn contents(path: &str) -> Result<String, Error> {
     let unreadable = |error: &dyn std::fmt::Display| Error(format!("{path}: {error}"));
     let about = fs::metadata(path).map_err(|error| unreadable(&error))?;
     if !about.is_file() || about.len() > MOST_BYTES {

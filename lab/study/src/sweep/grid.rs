@@ -317,7 +317,7 @@ fn find<T>(names: &[String], known: impl Fn(&str) -> Option<T>) -> Result<Vec<T>
 }
 
 /// Its name, and the number of its cores where it has lost some.
-pub(super) fn machine_name(machine: &Machine) -> String {
+fn machine_name(machine: &Machine) -> String {
     let whole = Machine::named(&machine.name).map(|whole| whole.all_cores());
     match machine.all_cores() {
         cores if Ok(cores) == whole => machine.name.to_string(),

@@ -96,6 +96,24 @@ pub fn simulate(
     round: Duration,
     interrupt: &Arc<Interrupt>,
 ) -> Result<Measured, Error> {
+    simulate_in(point, 1, round, interrupt)
+}
+
+/// The same with the vCPUs in so many guests of equal size, each of which runs the workload.
+///
+/// # Errors
+///
+/// Those of the workload.
+///
+/// # Panics
+///
+/// If the lock panics, or does not run on a simulated machine.
+pub fn simulate_in(
+    point: &Point<'_>,
+    guests: usize,
+    round: Duration,
+    interrupt: &Arc<Interrupt>,
+) -> Result<Measured, Error> {
     let machine = point.machine.clone();
     let cpus = machine.cpus() as f64;
     let world = Simulated::new(
@@ -104,7 +122,7 @@ pub fn simulate(
         point.seed,
         Arc::clone(interrupt),
     );
-    let world = world.beside(point.others);
+    let world = world.beside(point.others).in_guests(guests);
     let rounds = point.lock.simulated.as_ref();
     let rounds = rounds.expect("the locks of a grid run on simulated machines");
     let workers = Workers {

@@ -1,0 +1,233 @@
+//! `overlock-lab sim advise`
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use overlock_bench::error::Error;
+use overlock_bench::interrupt::Interrupt;
+use overlock_bench::registry::{Entry, Family};
+use overlock_bench::workload::Workload;
+use overlock_profile::Profile;
+use overlock_report::json;
+use overlock_report::numbers::time;
+use overlock_study::advise::report::{Load, load};
+use overlock_study::advise::text::describe;
+use overlock_study::advise::{Question, candidates, svg};
+use overlock_study::locks;
+use overlock_study::score::Options;
+
+use super::machine::{self, MOST_VCPUS};
+use super::sweep::{MOST_JOBS, cpus};
+use crate::exit::Exit;
+use crate::files::Files;
+use crate::measure::ending;
+use crate::measure::progress::Progress;
+use crate::number::{ANY, simulated_seconds, whole};
+use crate::terminal::print;
+
+/// Say which lock is best for a machine and a load: the three best, with ranges
+///
+/// Each lock is simulated; the best ones again with constants a tenth smaller and larger. The load
+/// is that of the options, or that of a lock in a report of `overlock profile`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The machine: a name, perhaps with changed keys, or a file in TOML, as --machine of `sim`;
+    /// this-machine is measured in half a second
+    #[arg(long, value_name = "NAME", default_value = "this-machine")]
+    machine: String,
+
+    /// Use so many of its cores, and no more sockets than that takes [default: all]
+    #[arg(long, value_name = "N")]
+    cores: Option<String>,
+
+    /// The host of the threads, as --host of `sim`
+    #[arg(long, value_name = "NAME", default_value = "threads")]
+    host: String,
+
+    /// How long the lock is held: 200ns, 1.5us
+    #[arg(long, value_name = "TIME", required_unless_present = "report")]
+    section: Option<String>,
+
+    /// How long a thread is away between two acquisitions
+    #[arg(long, value_name = "TIME", required_unless_present = "report")]
+    gap: Option<String>,
+
+    /// Threads that take the lock [default: those of the report, or one for each CPU]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_VCPUS.0 as u64))]
+    threads: Option<usize>,
+
+    /// A report of `overlock profile --json`, whose load this is; options given beside it count
+    /// more
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// The lock of the report [default: the one with the longest waits]
+    #[arg(long, value_name = "NAME", requires = "report")]
+    lock: Option<String>,
+
+    /// The locks to choose from, by the names that people use [default: those that a program may
+    /// choose, and models of the locks of others]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    locks: Vec<String>,
+
+    /// Length of each simulation, in simulated time
+    #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.05")]
+    seconds: Duration,
+
+    /// Seed of the random choices: another number is another run
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY), default_value = "1")]
+    seed: u64,
+
+    /// Simulations at a time [default: as many as there are CPUs]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_JOBS))]
+    jobs: Option<usize>,
+
+    /// Write a picture: the best locks, ours and that of std, over the number of threads
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Write everything as JSON; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Print neither progress nor the answer
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn read(path: &Path, name: Option<&str>) -> Result<Load, Exit> {
+    let unreadable =
+        |why: &dyn std::fmt::Display| Exit::usage(format!("--report {}: {why}", path.display()));
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    let profile = Profile::read(BufReader::new(file)).map_err(|error| unreadable(&error))?;
+    load(&profile, name).map_err(|why| unreadable(&why))
+}
+
+/// A length of the report, where no option has it.
+fn length(option: &str, given: Option<&String>, found: Option<f64>) -> Result<String, Exit> {
+    match (given, found) {
+        (Some(given), _) => Ok(given.clone()),
+        (None, Some(found)) => Ok(format!("{found:.3}ns")),
+        (None, None) => Err(Exit::usage(format!(
+            "the report does not say it: --{option} is needed"
+        ))),
+    }
+}
+
+/// The question of the options, and what it was made of if that was a report.
+fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
+    let place = machine::Args {
+        machine: args.machine.clone(),
+        cores: args.cores.clone(),
+        host: args.host.clone(),
+        others: 0,
+        seed: args.seed,
+    };
+    let found = args
+        .report
+        .as_ref()
+        .map(|path| read(path, args.lock.as_deref()));
+    let found = found.transpose()?;
+    let of = |value: fn(&Load) -> Option<f64>| found.as_ref().and_then(value);
+    let section = length("section", args.section.as_ref(), of(|load| load.section))?;
+    let gap = length("gap", args.gap.as_ref(), of(|load| load.gap))?;
+    let workload: Workload = format!("micro:cs={section}:ncs={gap}")
+        .parse()
+        .map_err(|error| Exit::usage(format!("--section {section} --gap {gap}: {error}")))?;
+    let locks: Result<Vec<&'static Entry>, Exit> =
+        args.locks.iter().map(|name| lock(name)).collect();
+    let locks = match locks? {
+        none if none.is_empty() => candidates(),
+        some => some,
+    };
+    let place = place.place()?;
+    let threads = args.threads.or(found.as_ref().map(|load| load.threads));
+    let question = Question {
+        threads: threads.unwrap_or(place.machine.cpus()),
+        machine: place.machine,
+        host: place.host,
+        workload,
+        locks,
+    };
+    Ok((question, found))
+}
+
+fn lock(name: &str) -> Result<&'static Entry, Exit> {
+    locks::named(Family::Exclusive, name).ok_or_else(|| {
+        Exit::usage(format!(
+            "--locks: there is no lock '{name}' to simulate; `overlock-lab sim --list` shows them"
+        ))
+    })
+}
+
+/// Answers the question of `args`.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    let (question, found) = question(args)?;
+    let files = Files::open([("--svg", &args.svg), ("--json", &args.json)])?;
+    let options = Options {
+        round: args.seconds,
+        seed: args.seed,
+        vary: false,
+        jobs: args.jobs.unwrap_or_else(cpus),
+        interrupt: Arc::new(Interrupt::default()),
+    };
+    ending::on_interrupt(Arc::clone(&options.interrupt))?;
+    let mut progress = None;
+    let advice = question.answer(&options, args.svg.is_some(), |ended, all, case| {
+        // Several rounds of simulations follow each other.
+        if ended == 1 {
+            progress = Some(Progress::of(all, "simulation", args.quiet));
+        }
+        if let Some(progress) = &progress {
+            progress.at(
+                ended,
+                &format!("{}, {} threads", case.lock.name, case.threads),
+            );
+            if ended == all {
+                progress.finish();
+            }
+        }
+    });
+    let advice = advice.map_err(|error| match error {
+        Error::Interrupted => Exit::Interrupted,
+        error => Exit::Failed(error.to_string()),
+    })?;
+    if !args.quiet && !files.use_stdout() {
+        let mut text = String::new();
+        if let Some(load) = found {
+            let known = |length: Option<f64>| length.map_or("not known".to_owned(), time);
+            let (section, gap) = (known(load.section), known(load.gap));
+            text += &format!(
+                "The lock {} of the report: held for {section}, {gap} between two acquisitions, \
+                 {} threads on {} CPUs.\n",
+                load.lock, load.threads, load.cpus
+            );
+        }
+        print(io::stdout().lock(), (text + &describe(&advice)).as_bytes())?;
+    }
+    files.write([&|out| svg::write(out, &advice), &|out| {
+        json::write(out, &advice)
+    }])?;
+    match advice.locks.is_empty() {
+        true => Err(Exit::Failed("no lock could be simulated".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Checks the options as [`run`] does.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    question(args).map(drop)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock-lab sim advise --section 200ns --gap 2us              on this machine
+  overlock-lab sim advise --machine epyc-9654 --section 200ns --gap 2us --threads 128 --svg epyc.svg
+  overlock-lab sim advise --machine my.toml --section 1us --gap 10us --locks overlock,std,glibc
+  overlock-lab sim advise --report r.json                        the hottest lock of a profile
+
+Exit codes: 0 done, 1 no lock could be simulated or a result could not be written, 2 bad use, 130 interrupted.";

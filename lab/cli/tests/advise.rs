@@ -1,0 +1,86 @@
+//! `overlock-lab sim advise` as its users meet it.
+
+mod common;
+
+use std::fs;
+
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use serde_json::{Value, json};
+
+use common::{overlock_lab, refused};
+
+const QUICK: &[&str] = &["--machine", "graviton3:cores=4", "--seconds", "0.0005"];
+const LOAD: &[&str] = &["--section", "200ns", "--gap", "1us"];
+
+fn advise(args: &[&[&str]]) -> Assert {
+    let mut command = overlock_lab();
+    command.args(["sim", "advise"]).args(args.concat()).assert()
+}
+
+#[test]
+fn bad_use_is_refused_with_what_is_valid() {
+    refused(advise(&[QUICK]), &["--section"]);
+    refused(advise(&[QUICK, &["--section", "200ns"]]), &["--gap"]);
+    let wrong = ["--section", "long", "--gap", "1us"];
+    refused(advise(&[QUICK, &wrong]), &["--section long"]);
+    refused(
+        advise(&[QUICK, LOAD, &["--locks", "cohort"]]),
+        &["no lock 'cohort'"],
+    );
+    refused(advise(&[QUICK, LOAD, &["--lock", "queue"]]), &["--report"]);
+    refused(advise(&[&["--machine", "abacus"], LOAD]), &["abacus"]);
+    refused(
+        advise(&[QUICK, &["--report", "/nowhere/at/all"]]),
+        &["/nowhere/at/all"],
+    );
+}
+
+/// The best three with their ranges, peers by the names that people use, and a picture.
+#[test]
+fn the_answer_has_three_locks_and_a_picture() {
+    let dir = tempfile::tempdir().unwrap();
+    let picture = dir.path().join("advice.svg");
+    let locks = ["--locks", "ticket,mcs,std,pthread_mutex,hybrid"];
+    let more = ["--threads", "4", "--svg", picture.to_str().unwrap()];
+    let told = advise(&[QUICK, LOAD, &locks, &more]).success();
+    told.stdout(
+        predicate::str::contains("4 threads on 4 CPUs (one socket), micro:cs=200ns:ncs=1us")
+            .and(predicate::str::contains("how sure"))
+            .and(predicate::str::contains("glibc"))
+            .and(predicate::str::contains("model:").not()),
+    );
+    let picture = fs::read_to_string(&picture).unwrap();
+    assert!(picture.contains("threads for each CPU"), "{picture}");
+    let json = advise(&[QUICK, LOAD, &locks, &["--json", "-"]]).success();
+    let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    assert_eq!(json["locks"].as_array().unwrap().len(), 5);
+    assert!(json["locks"][0]["ranges"]["ops_per_sec"]["low"].as_f64() > Some(0.0));
+}
+
+/// An option has to say what a report does not.
+#[test]
+fn a_report_of_a_profile_is_a_load() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("r.json");
+    let mut profile = serde_json::to_value(overlock_profile::Profile {
+        version: overlock_profile::VERSION,
+        ..Default::default()
+    })
+    .unwrap();
+    profile["run"]["seconds"] = json!(1.0);
+    profile["processes"] = json!([{"pid": 1, "program": "server"}]);
+    let mut lock = serde_json::to_value(overlock_profile::Lock::default()).unwrap();
+    lock["name"] = json!("queue");
+    lock["hold_avg_ns"] = json!(250.0);
+    profile["locks"] = json!([lock]);
+    fs::write(&report, profile.to_string()).unwrap();
+    let report = ["--report", report.to_str().unwrap()];
+    refused(advise(&[QUICK, &report]), &["--gap is needed"]);
+    let locks = ["--gap", "1us", "--locks", "ticket,mcs"];
+    let told = advise(&[QUICK, &report, &locks]).success();
+    told.stdout(
+        predicate::str::contains("The lock queue of the report: held for 250 ns")
+            .and(predicate::str::contains("cs=250ns")),
+    );
+}

@@ -1,0 +1,80 @@
+//! `overlock-lab sim score` as its users meet it.
+
+mod common;
+
+use std::fs;
+
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use serde_json::Value;
+
+use common::{overlock_lab, refused};
+
+fn score(args: &[&str]) -> Assert {
+    let mut command = overlock_lab();
+    command.args(["sim", "score"]).args(args).assert()
+}
+
+/// All of them can be read, and there is enough in each half.
+#[test]
+fn groups_are_listed_with_their_documents() {
+    let listed = score(&["--list"]).success();
+    let listed = String::from_utf8(listed.get_output().stdout.clone()).unwrap();
+    for half in ["calibrate", "score"] {
+        let of = |line: &&str| line.split_whitespace().nth(1) == Some(half);
+        let counts = listed.lines().filter(of);
+        let counts = counts.map(|line| line.split_whitespace().nth(2).unwrap());
+        let all: usize = counts.map(|count| count.parse::<usize>().unwrap()).sum();
+        assert!(all > 50, "{half}: {listed}");
+    }
+    assert!(
+        listed.contains("cna-paper-4s") && listed.contains("EuroSys 2019"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn bad_use_is_refused_with_what_is_valid() {
+    let unknown = ["unknown group 'dbench'", "pv-ticket-dbench"];
+    refused(score(&["dbench"]), &unknown);
+    refused(score(&["qdisc", "--half", "score"]), &["in that half"]);
+    refused(score(&["--data", "/nowhere/at/all"]), &["/nowhere/at/all"]);
+    refused(score(&["--seconds", "0"]), &["--seconds"]);
+}
+
+/// The same at any number of jobs, for people and for programs.
+#[test]
+fn figures_stand_beside_the_published_ones() {
+    let told = |more: &[&str]| {
+        let quick = ["qdisc", "--seconds", "0.001", "--seed", "3"];
+        let output = score(&[&quick[..], more].concat()).success();
+        String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    };
+    let text = told(&["--jobs", "1"]);
+    assert!(
+        text.contains("backoff_ticket") && text.contains("skill"),
+        "{text}"
+    );
+    assert_eq!(text, told(&["--jobs", "3"]));
+    let json: Value = serde_json::from_str(&told(&["--json", "-"])).unwrap();
+    assert_eq!(json["groups"][0]["name"], "qdisc");
+    assert_eq!(json["figures"][0]["figure"], 665.0);
+    assert!(json["figures"][0]["simulated"].as_f64() > Some(0.0));
+    assert!(told(&["--markdown"]).contains("| qdisc | calibrate |"));
+}
+
+#[test]
+fn figures_of_others_are_scored() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = "group,source,machine,workload,lock,threads,figure,unit\n\
+               mine,me,mine.toml,micro:cs=50,pthread_mutex,2,5,Mop/s\n";
+    fs::write(dir.path().join("mine.csv"), row).unwrap();
+    fs::write(
+        dir.path().join("mine.toml"),
+        "base = \"graviton3\"\nabout = \"mine\"\n",
+    )
+    .unwrap();
+    let path = dir.path().to_str().unwrap();
+    let mine = score(&["--data", path, "--seconds", "0.001"]).success();
+    mine.stdout(predicate::str::contains("pthread_mutex").and(predicate::str::contains("mine")));
+}

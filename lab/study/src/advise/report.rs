@@ -1,0 +1,70 @@
+//! A load from a report of `overlock profile`: the lock that threads waited for the longest.
+
+use overlock_profile::{Lock, Profile};
+
+/// The load of a lock in a report. Times are in nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// The lock's name.
+    pub lock: String,
+    /// Threads that waited for it.
+    pub threads: usize,
+    /// How long it was held, if that is known.
+    pub section: Option<f64>,
+    /// The time of a thread between two acquisitions, if that is known.
+    pub gap: Option<f64>,
+    /// CPUs that the program could run on.
+    pub cpus: usize,
+}
+
+/// The load of a lock of the report: the one of that name, or the one with the longest waits.
+///
+/// # Errors
+///
+/// There is none.
+pub fn load(profile: &Profile, name: Option<&str>) -> Result<Load, String> {
+    let locks = profile.locks.iter().enumerate();
+    let mut locks: Vec<(u64, usize, &Lock)> = locks
+        .filter(|(_, lock)| !lock.is_event && name.is_none_or(|name| lock.name == name))
+        .map(|(index, lock)| (waited(profile, index), index, lock))
+        .collect();
+    locks.sort_by_key(|&(waited, index, _)| (std::cmp::Reverse(waited), index));
+    let Some(&(waited, index, lock)) = locks.first() else {
+        return Err(match name {
+            Some(name) => format!("the report has no lock '{name}'"),
+            None => "the report has no lock that threads waited for".to_owned(),
+        });
+    };
+    let mut threads: Vec<u32> = profile
+        .waits
+        .iter()
+        .filter(|wait| wait.lock as usize == index)
+        .map(|wait| wait.thread)
+        .collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let threads = match threads.len() {
+        0 | 1 => profile.threads.len().max(2),
+        several => several,
+    };
+    let section = lock.hold_avg_ns.filter(|held| *held > 0.0);
+    let acquisitions = lock.acquisitions.filter(|count| *count > 0);
+    let gap = section.zip(acquisitions).map(|(section, count)| {
+        let all = profile.run.seconds * 1e9 * threads as f64 - waited as f64;
+        (all / count as f64 - section).max(0.0)
+    });
+    Ok(Load {
+        lock: lock.name.clone(),
+        threads,
+        section,
+        gap,
+        cpus: profile.run.cpus as usize,
+    })
+}
+
+/// How long all waits for a lock were together.
+fn waited(profile: &Profile, lock: usize) -> u64 {
+    let sums = profile.sums.iter();
+    let sums = sums.filter(|sum| sum.lock as usize == lock);
+    sums.map(|sum| sum.wait_ns).sum()
+}

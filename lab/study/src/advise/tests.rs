@@ -1,0 +1,172 @@
+//! Answers, and loads from reports.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use overlock_bench::interrupt::Interrupt;
+use overlock_profile::{Lock, Profile, Run, Sum, Thread, Wait};
+
+use super::report::{Load, load};
+use super::text::{describe, trust};
+use super::*;
+
+fn options() -> Options {
+    Options {
+        round: Duration::from_micros(300),
+        seed: 1,
+        vary: false,
+        jobs: 2,
+        interrupt: Arc::new(Interrupt::default()),
+    }
+}
+
+fn question(machine: &str, threads: usize, names: &[&str]) -> Question {
+    let named = |name: &&str| locks::named(Family::Exclusive, name).unwrap();
+    Question {
+        machine: Machine::named(machine).unwrap(),
+        host: Host::THREADS,
+        workload: "micro:cs=200ns:ncs=1us".parse().unwrap(),
+        threads,
+        locks: names.iter().map(named).collect(),
+    }
+}
+
+#[test]
+fn the_best_locks_come_first_with_their_ranges() {
+    let names = ["ticket", "mcs", "hybrid", "queued", "pv_queued", "unfair"];
+    let asked = question("graviton3:cores=4", 4, &names);
+    let advice = asked.answer(&options(), true, |_, _, _| ()).unwrap();
+    assert_eq!(advice.locks.len(), names.len());
+    assert!(
+        advice
+            .locks
+            .is_sorted_by(|a, b| a.ops_per_sec >= b.ops_per_sec)
+    );
+    for (place, standing) in advice.locks.iter().enumerate() {
+        assert_eq!(standing.ranges.is_some(), place < FINALISTS, "{standing:?}");
+        if let Some(ranges) = standing.ranges {
+            let Range { low, high } = ranges.ops_per_sec;
+            assert!((low..=high).contains(&standing.ops_per_sec) && low < high);
+        }
+        for other in &standing.level_with {
+            let theirs = advice
+                .locks
+                .iter()
+                .find(|lock| lock.lock == *other)
+                .unwrap();
+            assert!(theirs.level_with.contains(&standing.lock), "{standing:?}");
+        }
+    }
+    let text = describe(&advice);
+    assert!(text.contains("4 threads on 4 CPUs (one socket)"), "{text}");
+    assert!(text.contains("The others, in Mop/s:"), "{text}");
+
+    // The picture has the best three; none of the two for comparison is among the locks.
+    assert_eq!(advice.curves.len(), BEST);
+    let counts = advice.curves[0].points.iter().map(|(threads, _)| *threads);
+    assert_eq!(counts.collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
+    let mut picture = Vec::new();
+    svg::write(&mut picture, &advice).unwrap();
+    assert!(
+        String::from_utf8(picture)
+            .unwrap()
+            .contains(&advice.locks[0].lock)
+    );
+}
+
+/// A lock that takes fewer threads is no answer.
+#[test]
+fn locks_that_take_fewer_threads_are_left_out() {
+    let asked = question("graviton3:cores=4", 130, &["pv_ticket_small", "unfair"]);
+    let advice = asked.answer(&options(), false, |_, _, _| ()).unwrap();
+    let names: Vec<&str> = advice.locks.iter().map(|lock| lock.lock.as_str()).collect();
+    assert_eq!((names, advice.class), (vec!["unfair"], Class::Overcommit));
+    assert!(advice.curves.is_empty());
+}
+
+#[test]
+fn the_score_says_how_sure_an_answer_is() {
+    let page = "| one socket | calibrate | 9 | 1 of 8 | 0.90 |\n\
+                | one socket | score | 61 | 30 of 40 | 0.35 | 0.2 |\n";
+    let known = trust(page, Class::OneSocket);
+    assert!(
+        known.contains("30 of 40") && known.contains("0.35") && known.contains("61"),
+        "{known}"
+    );
+    assert!(trust(page, Class::Overcommit).contains("No published figure"));
+}
+
+/// Two threads that wait for the first lock, and three for the second.
+fn profile() -> Profile {
+    let lock = |name: &str, is_event| Lock {
+        name: name.to_owned(),
+        is_event,
+        hold_avg_ns: Some(200.0),
+        acquisitions: Some(1_000_000),
+        ..Lock::default()
+    };
+    let sum = |lock, wait_ns| Sum {
+        lock,
+        wait_ns,
+        ..Sum::default()
+    };
+    let wait = |lock, thread| Wait {
+        lock,
+        thread,
+        ..Wait::default()
+    };
+    Profile {
+        run: Run {
+            seconds: 1.0,
+            cpus: 8,
+            ..Run::default()
+        },
+        threads: vec![Thread::default(); 5],
+        locks: vec![
+            lock("cache", false),
+            lock("queue", false),
+            lock("done", true),
+        ],
+        sums: vec![
+            sum(0, 5),
+            sum(1, 400_000_000),
+            sum(1, 600_000_000),
+            sum(2, u64::MAX / 4),
+        ],
+        waits: vec![
+            wait(1, 0),
+            wait(1, 2),
+            wait(1, 2),
+            wait(1, 4),
+            wait(0, 1),
+            wait(0, 2),
+        ],
+        ..Profile::default()
+    }
+}
+
+#[test]
+fn a_report_becomes_a_load() {
+    // Of three seconds of threads one was spent in waits: 2 us for each acquisition.
+    let found = load(&profile(), None).unwrap();
+    let queue = Load {
+        lock: "queue".to_owned(),
+        threads: 3,
+        section: Some(200.0),
+        gap: Some(1800.0),
+        cpus: 8,
+    };
+    assert_eq!(found, queue);
+    assert_eq!(load(&profile(), Some("cache")).unwrap().threads, 2);
+    assert!(
+        load(&profile(), Some("done"))
+            .unwrap_err()
+            .contains("no lock 'done'")
+    );
+    let mut unknown = profile();
+    unknown.locks[1].acquisitions = None;
+    assert_eq!(load(&unknown, None).unwrap().gap, None);
+    unknown.locks.clear();
+    unknown.sums.clear();
+    assert!(load(&unknown, None).is_err());
+}

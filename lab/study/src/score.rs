@@ -1,0 +1,21 @@
+//! Published measurements as data, and how well simulations agree with them.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`data`] | folders of figures, and what it takes to simulate each |
+//! | [`unit`] | the units of figures |
+//! | [`run`] | the simulations |
+//! | [`judge`] | orders, errors, and the skill over a null model |
+//! | [`text`] | the score for people |
+
+pub mod data;
+pub mod judge;
+pub mod run;
+#[cfg(test)]
+mod tests;
+pub mod text;
+pub mod unit;
+
+pub use data::{BadFolder, Case, Figure, Folder, Half};
+pub use judge::{Class, Score};
+pub use run::{Options, simulate_all};

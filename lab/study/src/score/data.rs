@@ -1,0 +1,309 @@
+//! Folders of published measurements.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+
+use overlock_bench::registry::Entry;
+use overlock_bench::workload::Workload;
+use overlock_sim::MOST_VCPUS;
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
+use overlock_sim::spec::{self, Bases};
+use serde::{Deserialize, Serialize};
+
+use super::unit::Unit;
+use crate::locks;
+
+/// The use that a figure has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Half {
+    /// Constants may be chosen by it.
+    Calibrate,
+    /// It is scored, and nothing else.
+    Score,
+}
+
+impl fmt::Display for Half {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Calibrate => "calibrate",
+            Self::Score => "score",
+        })
+    }
+}
+
+/// A row of a file, as it is there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Figures of one document, machine and benchmark.
+    pub group: String,
+    /// The half that the group belongs to; without one it is only scored.
+    #[serde(default)]
+    pub half: Option<Half>,
+    /// The document.
+    pub source: String,
+    /// `read`, or `excerpt` if only a part of the document was.
+    #[serde(default)]
+    pub seen: String,
+    /// The machine: a preset, or a file of the folder, perhaps with changed keys.
+    pub machine: String,
+    /// The host; `threads` without one.
+    #[serde(default)]
+    pub host: String,
+    /// The workload with its keys.
+    pub workload: String,
+    /// The lock, by the name that people use.
+    pub lock: String,
+    /// Threads, or vCPUs of all guests.
+    pub threads: usize,
+    /// The guests that share them; one without a number.
+    #[serde(default)]
+    pub guests: Option<usize>,
+    /// The lock whose figure it is divided by, if it is a ratio.
+    #[serde(default)]
+    pub over: Option<String>,
+    /// The figure.
+    pub figure: f64,
+    /// Its unit.
+    pub unit: String,
+    /// Anything else that a reader should know.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// A figure with what it takes to simulate it.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// As it was read.
+    pub row: Row,
+    /// Its unit.
+    pub unit: Unit,
+    /// The simulation, or for a ratio that of its dividend.
+    pub case: Case,
+    /// The divisor's simulation.
+    pub over: Option<Case>,
+}
+
+/// A simulation.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The machine.
+    pub machine: Machine,
+    /// Its host.
+    pub host: Host,
+    /// Its workload.
+    pub workload: Workload,
+    /// With which lock.
+    pub lock: &'static Entry,
+    /// How many threads.
+    pub threads: usize,
+    /// In how many guests.
+    pub guests: usize,
+}
+
+impl Case {
+    /// All of it, by names.
+    pub fn key(&self) -> String {
+        let cores = self.machine.all_cores();
+        format!(
+            "{} ({cores} cores), {}, {}, {}, {} threads in {}",
+            self.machine.name,
+            self.host.name,
+            self.workload,
+            self.lock.name,
+            self.threads,
+            self.guests
+        )
+    }
+}
+
+/// A folder that cannot be used, and why.
+#[derive(Debug)]
+pub struct BadFolder(String);
+
+impl fmt::Display for BadFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadFolder {}
+
+/// A folder of figures in CSV, with files of machines.
+#[derive(Clone, Debug)]
+pub enum Folder {
+    /// That of this project.
+    Published,
+    /// Another one.
+    At(PathBuf),
+}
+
+macro_rules! published {
+    ($($file:literal),*) => { &[$(($file, include_str!(concat!("../../published/", $file)))),*] };
+}
+
+/// The files of the project's folder.
+const PUBLISHED: &[(&str, &str)] = published![
+    "seeds.csv",
+    "cna.csv",
+    "parking_lot.csv",
+    "swift.csv",
+    "flexguard.csv",
+    "e5-2699v4.toml",
+    "e7-8895v3.toml",
+    "epyc-9454p.toml",
+    "gold-5320.toml",
+    "gold-6148.toml",
+    "i7-6.toml",
+    "i9-18.toml",
+    "xeon-8488c.toml"
+];
+
+impl fmt::Display for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Published => f.write_str("lab/study/published"),
+            Self::At(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Folder {
+    /// Reads all figures of all its files in CSV.
+    ///
+    /// # Errors
+    ///
+    /// Names the file and the line that is wrong.
+    pub fn figures(&self) -> Result<Vec<Figure>, BadFolder> {
+        let mut figures = Vec::new();
+        for file in self.tables()? {
+            let text = self.text(&file).map_err(BadFolder)?;
+            let mut reader = csv::ReaderBuilder::new()
+                .trim(csv::Trim::All)
+                .from_reader(text.as_bytes());
+            for row in reader.deserialize::<Row>() {
+                let bad = |why: &dyn fmt::Display| BadFolder(format!("{self}/{file}: {why}"));
+                let row = row.map_err(|error| bad(&error))?;
+                let named = row.group.clone();
+                let figure = self.figure(row);
+                figures.push(figure.map_err(|why| bad(&format!("group {named}: {why}")))?);
+            }
+        }
+        halves(&figures).map_err(|why| BadFolder(format!("{self}: {why}")))?;
+        Ok(figures)
+    }
+
+    /// Its files in CSV, in their order.
+    fn tables(&self) -> Result<Vec<String>, BadFolder> {
+        let is_table = |name: &String| name.ends_with(".csv");
+        let Self::At(path) = self else {
+            let names = PUBLISHED.iter().map(|(name, _)| (*name).to_owned());
+            return Ok(names.filter(is_table).collect());
+        };
+        let unreadable = |error| BadFolder(format!("{self}: {error}"));
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path).map_err(unreadable)? {
+            names.extend(entry.map_err(unreadable)?.file_name().into_string());
+        }
+        names.retain(is_table);
+        names.sort();
+        match names.is_empty() {
+            true => Err(BadFolder(format!("{self} has no file that ends in .csv"))),
+            false => Ok(names),
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<Cow<'static, str>, String> {
+        match self {
+            Self::Published => {
+                let mut files = PUBLISHED.iter();
+                let file = files.find(|(file, _)| *file == name);
+                let file = file.ok_or_else(|| format!("there is no file {name}"))?;
+                Ok(Cow::Borrowed(file.1))
+            }
+            Self::At(path) => {
+                let path = path.join(name);
+                let text = fs::read_to_string(&path);
+                text.map(Cow::Owned)
+                    .map_err(|error| format!("{}: {error}", path.display()))
+            }
+        }
+    }
+
+    fn figure(&self, row: Row) -> Result<Figure, String> {
+        let bad = |error: spec::Error| error.to_string();
+        let contents = |name: &str| {
+            let text = self.text(name).map_err(spec::Error::new)?;
+            Ok(text.into_owned())
+        };
+        let machine = spec::read_in(&row.machine, &Bases::none(), contents).map_err(bad)?;
+        let host = match row.host.as_str() {
+            "" => Host::THREADS,
+            host => spec::read_in(host, &Bases::none(), contents).map_err(bad)?,
+        };
+        let workload: Workload = row.workload.parse().map_err(bad)?;
+        let unit: Unit = row.unit.parse()?;
+        if !(row.figure.is_finite() && row.figure > 0.0) {
+            return Err(format!("the figure {} is not above 0", row.figure));
+        }
+        if (unit == Unit::Ratio) != row.over.is_some() {
+            return Err(format!(
+                "a ratio, and nothing else, has a lock in the column over; the unit is {}",
+                row.unit
+            ));
+        }
+        if !(1..=MOST_VCPUS).contains(&row.threads) {
+            return Err(format!("{} threads are not 1 to {MOST_VCPUS}", row.threads));
+        }
+        let guests = row.guests.unwrap_or(1);
+        if guests == 0 || !row.threads.is_multiple_of(guests) {
+            return Err(format!("{} threads in {guests} guests", row.threads));
+        }
+        let case = |name: &str| {
+            let lock = locks::named(workload.family(), name);
+            let lock = lock.ok_or_else(|| format!("there is no lock '{name}' to simulate"))?;
+            match lock.most_threads {
+                Some(most) if row.threads > most => {
+                    Err(format!("{name} takes at most {most} threads"))
+                }
+                _ => Ok(Case {
+                    machine: Machine::clone(&machine),
+                    host: host.clone(),
+                    workload,
+                    lock,
+                    threads: row.threads,
+                    guests,
+                }),
+            }
+        };
+        Ok(Figure {
+            case: case(&row.lock)?,
+            over: row.over.as_deref().map(case).transpose()?,
+            unit,
+            row,
+        })
+    }
+}
+
+/// Checks that each group is in one half.
+fn halves(figures: &[Figure]) -> Result<(), String> {
+    for figure in figures {
+        let row = &figure.row;
+        let mut others = figures.iter().filter(|other| other.row.group == row.group);
+        if others.any(|other| other.row.half != row.half) {
+            return Err(format!("the group {} is in both halves", row.group));
+        }
+    }
+    Ok(())
+}
+
+impl Figure {
+    /// The half that it belongs to.
+    pub fn half(&self) -> Half {
+        self.row.half.unwrap_or(Half::Score)
+    }
+}

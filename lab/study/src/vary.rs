@@ -1,0 +1,121 @@
+//! How a figure changes with the constants of the cost model. No constant is known to better than a
+//! tenth; where a lock changes its regime within that, one figure says nothing.
+
+use overlock_sim::Time;
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
+use serde::Serialize;
+
+/// The groups of constants that change together.
+pub const GROUPS: [&str; 3] = ["transfers", "spin loops", "wake-ups"];
+
+/// Each group is made smaller and larger by this share.
+const STEP: f64 = 0.1;
+
+/// A figure that is inversely proportional to a constant has a range of 1.22; beyond this the lock
+/// has changed its regime.
+const REGIME: f64 = 1.35;
+
+/// The least and the most of a figure, over all constants.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// The least.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+}
+
+impl Range {
+    /// Around all figures; `None` for none.
+    pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let each = figures.into_iter().map(|figure| Self {
+            low: figure,
+            high: figure,
+        });
+        each.reduce(|all, one| Self {
+            low: all.low.min(one.low),
+            high: all.high.max(one.high),
+        })
+    }
+
+    /// Whether the figure depends on more than the constant.
+    pub fn is_regime_change(self) -> bool {
+        self.high > REGIME * self.low
+    }
+
+    /// Whether some figure is in both.
+    pub fn meets(self, other: Self) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+}
+
+/// The machine and the host with each group of constants a tenth smaller, and a tenth larger.
+pub fn around(machine: &Machine, host: &Host) -> Vec<(Machine, Host)> {
+    let factors = [1.0 - STEP, 1.0 + STEP];
+    GROUPS
+        .into_iter()
+        .flat_map(|group| factors.map(|factor| scaled(group, factor, machine, host)))
+        .collect()
+}
+
+fn scaled(group: &str, factor: f64, machine: &Machine, host: &Host) -> (Machine, Host) {
+    let (mut machine, mut host) = (machine.clone(), host.clone());
+    let costs = &mut machine.costs;
+    let times: &mut [&mut Time] = match group {
+        "transfers" => &mut [
+            &mut costs.cluster,
+            &mut costs.socket,
+            &mut costs.shared,
+            &mut costs.across,
+            &mut costs.hop,
+            &mut costs.gap,
+            &mut costs.memory,
+        ],
+        "spin loops" => &mut [&mut costs.turn],
+        _ => &mut [
+            &mut host.halt,
+            &mut host.brief,
+            &mut host.kick,
+            &mut host.kick_nobody,
+            &mut host.wake_idle,
+            &mut host.wake_busy,
+        ],
+    };
+    for time in times {
+        **time = time.scale(factor);
+    }
+    (machine, host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_constant_is_changed_both_ways_and_alone() {
+        let (machine, host) = (Machine::named("graviton4").unwrap(), Host::THREADS);
+        let around = around(&machine, &host);
+        assert_eq!(around.len(), 2 * GROUPS.len());
+        let of = |(machine, host): &(Machine, Host)| {
+            let ns = [machine.costs.across, machine.costs.turn, host.wake_idle];
+            ns.map(Time::as_ns_f64)
+        };
+        let plain = of(&(machine, host));
+        for (index, changed) in around.iter().enumerate() {
+            let factor = if index % 2 == 0 { 0.9 } else { 1.1 };
+            for (group, (now, before)) in of(changed).into_iter().zip(plain).enumerate() {
+                let wanted = if group == index / 2 { factor } else { 1.0 };
+                assert!((now / before - wanted).abs() < 1e-3, "{index}, {group}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_is_a_regime_change_if_no_constant_explains_it() {
+        let range = |low, high| Range::of([high, low, f64::midpoint(low, high)]).unwrap();
+        assert!(!range(0.91, 1.11).is_regime_change());
+        assert!(range(33.0, 143.0).is_regime_change());
+        assert!(range(1.0, 2.0).meets(range(2.0, 3.0)) && !range(1.0, 2.0).meets(range(2.1, 3.0)));
+        assert_eq!(Range::of([]), None);
+    }
+}
