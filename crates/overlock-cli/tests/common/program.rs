@@ -2,9 +2,8 @@
 
 #![allow(dead_code)] // each test program uses a part of it
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Output};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -17,26 +16,6 @@ use rustix::process::{Pid, Signal, kill_process};
 pub fn text(command: &mut Command) -> String {
     let output = command.assert().success().get_output().clone();
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// Runs the program with these arguments, which goes well. Its CPU time, in seconds: by the clock a
-/// busy machine takes any time.
-pub fn cpu_time(arguments: &[impl AsRef<OsStr>]) -> (f64, Output) {
-    let output = std::process::Command::new("sh")
-        .args(["-c", "\"$0\" \"$@\" && times >&2"])
-        .arg(assert_cmd::cargo::cargo_bin!("overlock"))
-        .args(arguments)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    // Of the children, the time in user mode and in the kernel.
-    let times = said.lines().last().unwrap().split_whitespace();
-    let seconds = times.map(|time| {
-        let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
-        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
-    });
-    (seconds.sum(), output)
 }
 
 /// Bad use: exit code 2, nothing on the standard output, and one line that says what.
