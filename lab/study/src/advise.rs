@@ -75,6 +75,8 @@ pub struct Standing {
     pub longest_ns: Option<f64>,
     /// The ranges of these figures with constants a tenth smaller and larger, of the best locks.
     pub ranges: Option<Ranges>,
+    /// Whether longer simulations would bring the same, where that is known.
+    pub settled: Option<bool>,
     /// The other locks whose ranges meet that of this one.
     pub level_with: Vec<String>,
 }
@@ -188,6 +190,7 @@ impl Question {
             cpu_s_per_mop: measured.cpu_s_per_mop,
             longest_ns: longest(measured),
             ranges: ranges.get(index).copied().flatten(),
+            settled: measured.simulation.settled,
             level_with: level(index),
         };
         let advice = Advice {

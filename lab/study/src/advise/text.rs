@@ -90,6 +90,10 @@ fn row(standing: &Standing) -> Vec<String> {
         Some(ranges) if ranges.ops_per_sec.is_regime_change() => "; near a change of regime",
         _ => "",
     };
+    let unsettled = match standing.settled {
+        Some(false) => "; not settled",
+        _ => "",
+    };
     vec![
         standing.lock.clone(),
         cell(
@@ -112,6 +116,6 @@ fn row(standing: &Standing) -> Vec<String> {
             ranges.and_then(|ranges| ranges.longest_ns),
             time,
         ),
-        sure + regime,
+        sure + regime + unsettled,
     ]
 }

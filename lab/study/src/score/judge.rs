@@ -70,6 +70,8 @@ pub struct Line {
     pub class: Class,
     /// The simulated figure, if there is one.
     pub simulated: Option<f64>,
+    /// Whether longer simulations would bring the same, where that is known.
+    pub settled: Option<bool>,
     /// Its range where constants a tenth smaller or larger change the lock's regime.
     pub range: Option<Range>,
     /// The null model's figure; none if its series is this figure alone.
@@ -195,6 +197,16 @@ fn simulated(figure: &Figure, results: &HashMap<String, Results>) -> Result<Vec<
     }
 }
 
+/// Whether the simulations of a figure have settled.
+fn settled(figure: &Figure, results: &HashMap<String, Results>) -> Option<bool> {
+    let cases = std::iter::once(&figure.case).chain(&figure.over);
+    let mut each = cases.map(|case| match results[&case.key()].first()? {
+        Ok(measured) => measured.simulation.settled,
+        Err(_) => None,
+    });
+    each.try_fold(true, |so_far, one| Some(so_far && one?))
+}
+
 fn line(figure: &Figure, results: &HashMap<String, Results>) -> Line {
     let case = &figure.case;
     let (simulated, failed) = match simulated(figure, results) {
@@ -205,6 +217,7 @@ fn line(figure: &Figure, results: &HashMap<String, Results>) -> Line {
         row: figure.row.clone(),
         class: Class::of(case.machine.sockets, case.machine.cpus(), case.threads),
         simulated: simulated.first().copied(),
+        settled: settled(figure, results),
         range: Range::of(simulated).filter(|range| range.is_regime_change()),
         null: None,
         scaled: None,

@@ -129,6 +129,20 @@ fn a_regime_change_is_a_range() {
 }
 
 #[test]
+fn a_figure_that_has_not_settled_says_so() {
+    let all = folder("a,,D,small.toml,micro,mcs,4,ticket,2,ratio\n").unwrap();
+    let mut results = rates(&all, &[("mcs", &[2e6]), ("ticket", &[1e6])]);
+    let told = |results: &HashMap<String, Results>| {
+        figures_of(Form::Markdown, &Score::new(&all, results)).contains("| 2.00, unsettled |")
+    };
+    assert!(!told(&results));
+    let over = all[0].over.as_ref().unwrap().key();
+    let measured = results.get_mut(&over).unwrap()[0].as_mut().unwrap();
+    measured.simulation.settled = Some(false);
+    assert!(told(&results));
+}
+
+#[test]
 fn a_failure_is_told_and_counts_as_a_wrong_order() {
     let rows = "a,,D,small.toml,micro,mcs,4,,2,Mop/s\na,,D,small.toml,micro,ticket,4,,1,Mop/s\n";
     let figures = folder(rows).unwrap();

@@ -107,6 +107,11 @@ fn figure(line: &Line) -> Vec<String> {
         (Some(figure), None) => significant(figure),
         (None, None) => "failed".to_owned(),
     };
+    let unsettled = if line.settled == Some(false) {
+        ", unsettled"
+    } else {
+        ""
+    };
     let ratio = line.simulated.map(|figure| figure / row.figure);
     vec![
         row.group.clone(),
@@ -115,7 +120,7 @@ fn figure(line: &Line) -> Vec<String> {
         lock,
         row.threads.to_string(),
         significant(row.figure),
-        simulated,
+        simulated + unsettled,
         ratio.map_or(NOTHING.to_owned(), |ratio| format!("{ratio:.2}")),
         row.unit.clone(),
         row.seen.clone(),

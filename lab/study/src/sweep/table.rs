@@ -20,6 +20,13 @@ const OPERATIONS: &[Column<Row>] = &[
         0 => NOTHING.to_owned(),
         failed => failed.to_string(),
     }),
+    Column("unsettled", |row| {
+        let unsettled = |m: &&Measured| m.simulation.settled == Some(false);
+        match row.measured.iter().filter(unsettled).count() {
+            0 => NOTHING.to_owned(),
+            count => count.to_string(),
+        }
+    }),
     Column("build", |row| row.optional(|m| m.build_s, seconds)),
     Column("min/avg/max a vCPU", |row| {
         let each = [
