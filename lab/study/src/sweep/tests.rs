@@ -194,7 +194,7 @@ fn simulations_depend_on_their_settings_alone() {
                 .filter(|workload| workload.family() == family)
                 .collect(),
             locks: locks.filter(|lock| lock.simulated.is_some()).collect(),
-            ..grid(&[3, 50], 1)
+            ..grid(&[3, 12], 1)
         };
         same_forwards_and_backwards(&grid);
     }

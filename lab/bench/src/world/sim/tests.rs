@@ -52,13 +52,14 @@ fn each_guest_builds_by_itself() {
     assert!(three.elapsed > one.elapsed * 5 / 2);
 }
 
-/// Sections of 15 ms in a round of 20: one ends in time at most. Fails where later ones count, or
-/// their CPU time.
+/// Sections of 15 ms, of which the first may have begun before the round. Fails where later ones
+/// count, or their CPU time.
 #[test]
 fn what_ends_after_the_round_does_not_count() {
     let micro = Workload::micro(15e6, 0.0);
     let (report, operations) = guests(1, "ticket", micro);
-    assert!(operations <= 1, "{operations}");
+    let most = report.elapsed.as_millis() as u64 / 15 + 1;
+    assert!(operations <= most, "{operations} of {most}");
     let account = report
         .accounts
         .iter()
