@@ -24,7 +24,7 @@ use crate::profile::{self, Plan};
 use crate::stat;
 use compare::Locks;
 pub use counted::{Tables, print};
-pub use launch::{Watch, run as launch};
+pub use launch::{Watch, run as launch, without_signals};
 use reports::Reports;
 pub use reports::Tally;
 

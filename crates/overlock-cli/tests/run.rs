@@ -375,6 +375,31 @@ fn signals_get_to_the_program_once() {
     }
 }
 
+/// Fails where a thread beside the first can get a signal that is the program's: it ends us, if it
+/// comes while the first does not wait for one.
+#[test]
+fn no_other_thread_of_ours_gets_the_programs_signals() {
+    let program = compile("signals", "signals-blocked", &[]);
+    for way in WAYS {
+        let (mut child, _lines) = start(run(way).arg(&program).stderr(Stdio::null()));
+        let pid = child.id();
+        for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+            let task = task.unwrap();
+            if task.file_name().to_str() == Some(&pid.to_string()) {
+                continue;
+            }
+            let status = fs::read_to_string(task.path().join("status")).unwrap();
+            let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+            let blocked = u64::from_str_radix(blocked.unwrap().trim(), 16).unwrap();
+            for signal in [Signal::INT, Signal::HUP, Signal::TERM, Signal::USR1] {
+                assert_ne!(blocked & 1 << (signal.as_raw() - 1), 0, "{way:?}: {status}");
+            }
+        }
+        signal(&child, Signal::TERM);
+        assert!(ends(&mut child).success());
+    }
+}
+
 #[test]
 fn a_program_that_stops_stops_us_and_goes_on_with_us() {
     for way in &WAYS[1..] {

@@ -49,7 +49,8 @@ pub fn run(plan: &Plan<'_>, path: &Path, mut command: Command) -> Result<ExitSta
         events: files.events,
         is_glibc: plan.mutex == "glibc",
     };
-    let collector = Collector::start(tables.dir(), tables.taken(), wanted);
+    let collector = Collector::start(tables.dir(), tables.taken(), wanted)
+        .map_err(|error| Exit::Failed(format!("signals: {error}")))?;
     let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let words = plan.words.iter();
     let words: Vec<String> = words

@@ -109,6 +109,15 @@ pub fn restore(before: &sigset_t) -> io::Result<()> {
     }
 }
 
+/// Threads that `start` starts get none of the signals that [`run`] passes on: one of them would
+/// end this process, and leave the program alone.
+pub fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
+    let (_, before) = block()?;
+    let started = start();
+    restore(&before)?;
+    Ok(started)
+}
+
 /// The next signal; `None` where the wait was interrupted, or the time is over.
 fn next(signals: &sigset_t, most: Option<Duration>) -> Option<siginfo_t> {
     let mut info = MaybeUninit::uninit();

@@ -50,7 +50,7 @@ impl Reports {
             // Both ways: it does not end when a writer does.
             let fifo = OpenOptions::new().read(true).write(true).open(&path)?;
             let source = fifo.try_clone()?;
-            let reader = without_signals(|| {
+            let reader = launch::without_signals(|| {
                 let (to, from) = mpsc::channel();
                 thread::spawn(move || drain(source, &to));
                 thread::spawn(move || show(Drained::new(from), &suppressions))
@@ -162,14 +162,6 @@ impl fmt::Display for Tally {
         }
         Ok(())
     }
-}
-
-/// Threads that `start` starts get none of the signals that [`launch`] passes on.
-fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
-    let (_, before) = launch::block()?;
-    let started = start();
-    launch::restore(&before)?;
-    Ok(started)
 }
 
 /// Takes what comes from the FIFO at once, however long the names of it take: a program waits for

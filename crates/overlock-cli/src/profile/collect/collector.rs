@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,6 +19,7 @@ use super::quota::Quota;
 use super::ring::{Ended, Ring};
 use super::shown::{Lasting, Shown};
 use super::tasks::{By, Look, State, Tasks, runnable};
+use crate::run::without_signals;
 use crate::stat::{self, now_ns};
 
 /// The shortest time between two looks. Looks take up to a tenth of the time.
@@ -73,11 +75,13 @@ pub struct Collector {
 
 impl Collector {
     /// Begins to look into a directory.
-    pub fn start(dir: &Path, tables: Arc<Mutex<stat::Ended>>, wanted: Wanted) -> Self {
+    pub fn start(dir: &Path, tables: Arc<Mutex<stat::Ended>>, wanted: Wanted) -> io::Result<Self> {
         let (end, ends) = channel();
         let dir = dir.to_owned();
-        let thread = thread::spawn(move || Watcher::new(dir, tables, wanted).run(&ends));
-        Self { end, thread }
+        let thread = without_signals(|| {
+            thread::spawn(move || Watcher::new(dir, tables, wanted).run(&ends))
+        })?;
+        Ok(Self { end, thread })
     }
 
     /// Ends it.
