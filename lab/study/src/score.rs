@@ -3,7 +3,7 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`data`] | folders of figures, and what it takes to simulate each |
-//! | [`unit`] | the units of figures |
+//! | [`unit`](mod@unit) | the units of figures |
 //! | [`run`] | the simulations |
 //! | [`judge`] | orders, errors, and the skill over a null model |
 //! | [`text`] | the score for people |

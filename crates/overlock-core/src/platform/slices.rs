@@ -18,6 +18,7 @@ const STRANGERS: u64 = 2;
 
 /// Returns the length of the next slices, after a yield that took so long and saw so many changes
 /// of the thread on the CPU.
+#[inline]
 pub fn next_length(length: u64, took: u64, others: u64) -> u64 {
     // In units of the present length: the others may have run for as long. In units of SLICE they
     // would look like strangers then, and slices would stay long for good.
