@@ -94,7 +94,7 @@ fn tries<L: RawLock>() {
                 threads
                     .lock()
                     .unwrap()
-                    .push(unsafe { libc::pthread_self() });
+                    .push(unsafe { libc::pthread_self() } as usize);
                 ready.wait();
                 for round in 0.. {
                     if done.load(Ordering::Relaxed) {
@@ -115,7 +115,10 @@ fn tries<L: RawLock>() {
         while Instant::now() < end || HANDLED.load(Ordering::Acquire) == 0 {
             for &worker in threads.lock().unwrap().iter() {
                 // SAFETY: the thread is alive: it waits for this one at the end.
-                assert_eq!(unsafe { libc::pthread_kill(worker, libc::SIGUSR1) }, 0);
+                assert_eq!(
+                    unsafe { libc::pthread_kill(worker as libc::pthread_t, libc::SIGUSR1) },
+                    0
+                );
             }
             thread::sleep(Duration::from_micros(20));
         }
@@ -141,7 +144,9 @@ fn nests<L: RawLock>() {
             let outer = &outer;
             scope.spawn(move || {
                 // SAFETY: no preconditions.
-                sender.send(unsafe { libc::pthread_self() }).unwrap();
+                sender
+                    .send(unsafe { libc::pthread_self() } as usize)
+                    .unwrap();
                 let token = outer.lock();
                 // SAFETY: the token is of this lock and this thread.
                 unsafe { outer.unlock(token) };
@@ -149,7 +154,10 @@ fn nests<L: RawLock>() {
             let waiter = receiver.recv().unwrap();
             thread::sleep(Duration::from_millis(5)); // it waits now, spinning or asleep
             // SAFETY: the thread is alive: it waits for `outer`, which is held.
-            assert_eq!(unsafe { libc::pthread_kill(waiter, libc::SIGUSR1) }, 0);
+            assert_eq!(
+                unsafe { libc::pthread_kill(waiter as libc::pthread_t, libc::SIGUSR1) },
+                0
+            );
             thread::sleep(Duration::from_millis(5)); // the handlers wait too
             // SAFETY: the token is of this lock and this thread.
             unsafe { inner.unlock(held) };

@@ -74,10 +74,12 @@ mod tests {
     /// Needs a right to real-time priorities; without it nothing is tested.
     #[test]
     fn changes_of_a_priority_are_seen() {
-        let set = |policy, sched_priority| {
-            let param = libc::sched_param { sched_priority };
-            // SAFETY: the calling thread, and a valid argument.
-            let result = unsafe { libc::sched_setscheduler(0, policy, &param) };
+        // By the system call: musl's function does nothing.
+        let set = |policy: libc::c_int, priority: libc::c_int| {
+            let priority = &raw const priority;
+            // SAFETY: the calling thread, and a `struct sched_param`, which is one integer.
+            let result =
+                unsafe { crate::system_call!(libc::SYS_sched_setscheduler, 0, policy, priority) };
             changed();
             result == 0
         };

@@ -2,6 +2,7 @@ use super::*;
 
 static CLASS: Class = Class::new();
 
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn the_size_is_twenty_four_bytes_beside_the_data() {
     assert_eq!(size_of::<WwMutex<()>>(), 24);

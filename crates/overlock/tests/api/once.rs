@@ -112,7 +112,8 @@ fn nobody_passes_a_barrier_alone() {
 /// Fails where the upper half of the number is lost: then the barrier is for none.
 #[test]
 fn a_barrier_for_more_threads_than_there_can_be_lets_nobody_pass() {
-    let barrier = &*Box::leak(Box::new(Barrier::new(1 << 32)));
+    let more = 1_usize.checked_shl(32).unwrap_or(usize::MAX);
+    let barrier = &*Box::leak(Box::new(Barrier::new(more)));
     let waiter = thread::spawn(|| barrier.wait());
     thread::sleep(Duration::from_millis(20));
     assert!(!waiter.is_finished());

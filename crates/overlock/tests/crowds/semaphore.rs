@@ -210,7 +210,9 @@ fn a_handler_may_release() {
     // Not scoped: a scope would wait for a stuck thread for ever.
     let worker = thread::spawn(move || {
         // SAFETY: no preconditions.
-        sender.send(unsafe { libc::pthread_self() }).unwrap();
+        sender
+            .send(unsafe { libc::pthread_self() } as usize)
+            .unwrap();
         let mut got = 0;
         // Enters and leaves the list all the time.
         while !ENDED.load(Relaxed) || SIGNALLED.available() > 0 {
@@ -223,7 +225,10 @@ fn a_handler_may_release() {
     let thread = receiver.recv().unwrap();
     for signal in 0..SIGNALS {
         // SAFETY: the thread is alive: it ends when it is signalled.
-        assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR2) }, 0);
+        assert_eq!(
+            unsafe { libc::pthread_kill(thread as libc::pthread_t, libc::SIGUSR2) },
+            0
+        );
         let begin = Instant::now();
         while HANDLED.load(Relaxed) == signal {
             assert!(

@@ -37,11 +37,10 @@ fn take_part(priority: i32) -> bool {
     let mut one = rustix::thread::CpuSet::new();
     one.set(first.unwrap());
     rustix::thread::sched_setaffinity(None, &one).unwrap();
-    let param = libc::sched_param {
-        sched_priority: priority,
-    };
+    // A `struct sched_param` is one integer. By the system call: musl's function does nothing.
+    let param = &raw const priority;
     // SAFETY: `param` is valid; 0 is the calling thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) == 0 }
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, param) == 0 }
 }
 
 /// How long the thread in the middle runs, if nobody stops it.
@@ -298,7 +297,9 @@ fn signals_do_not_end_a_wait() {
         let (sender, receiver) = std::sync::mpsc::channel();
         scope.spawn(move || {
             // SAFETY: no preconditions.
-            sender.send(unsafe { libc::pthread_self() }).unwrap();
+            sender
+                .send(unsafe { libc::pthread_self() } as usize)
+                .unwrap();
             let wait = Duration::from_millis(30);
             let begin = Instant::now();
             assert!(lock.lock_until(after(wait)).is_none());
@@ -309,7 +310,10 @@ fn signals_do_not_end_a_wait() {
         let waiter = receiver.recv().unwrap();
         for _ in 0..60 {
             // SAFETY: the thread is alive: it waits for `lock`, which is held.
-            assert_eq!(unsafe { libc::pthread_kill(waiter, libc::SIGUSR2) }, 0);
+            assert_eq!(
+                unsafe { libc::pthread_kill(waiter as libc::pthread_t, libc::SIGUSR2) },
+                0
+            );
             thread::sleep(Duration::from_millis(1));
         }
         unlock(lock);

@@ -67,7 +67,7 @@ fn free_nodes() -> usize {
 
 #[test]
 fn sizes() {
-    assert_eq!(size_of::<WwMutex<Toy>>(), 16 + size_of::<usize>());
+    assert_eq!(size_of::<WwMutex<Toy>>(), 8 + 2 * size_of::<usize>());
     assert_eq!(size_of::<Class<Toy>>(), 2 * size_of::<usize>());
 }
 
