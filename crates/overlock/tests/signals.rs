@@ -114,11 +114,9 @@ fn tries<L: RawLock>() {
         let end = Instant::now() + Duration::from_millis(100);
         while Instant::now() < end || HANDLED.load(Ordering::Acquire) == 0 {
             for &worker in threads.lock().unwrap().iter() {
+                let name = worker as libc::pthread_t;
                 // SAFETY: the thread is alive: it waits for this one at the end.
-                assert_eq!(
-                    unsafe { libc::pthread_kill(worker as libc::pthread_t, libc::SIGUSR1) },
-                    0
-                );
+                assert_eq!(unsafe { libc::pthread_kill(name, libc::SIGUSR1) }, 0);
             }
             thread::sleep(Duration::from_micros(20));
         }
@@ -153,11 +151,9 @@ fn nests<L: RawLock>() {
             });
             let waiter = receiver.recv().unwrap();
             thread::sleep(Duration::from_millis(5)); // it waits now, spinning or asleep
+            let name = waiter as libc::pthread_t;
             // SAFETY: the thread is alive: it waits for `outer`, which is held.
-            assert_eq!(
-                unsafe { libc::pthread_kill(waiter as libc::pthread_t, libc::SIGUSR1) },
-                0
-            );
+            assert_eq!(unsafe { libc::pthread_kill(name, libc::SIGUSR1) }, 0);
             thread::sleep(Duration::from_millis(5)); // the handlers wait too
             // SAFETY: the token is of this lock and this thread.
             unsafe { inner.unlock(held) };

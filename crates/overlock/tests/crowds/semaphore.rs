@@ -224,11 +224,9 @@ fn a_handler_may_release() {
     });
     let thread = receiver.recv().unwrap();
     for signal in 0..SIGNALS {
+        let name = thread as libc::pthread_t;
         // SAFETY: the thread is alive: it ends when it is signalled.
-        assert_eq!(
-            unsafe { libc::pthread_kill(thread as libc::pthread_t, libc::SIGUSR2) },
-            0
-        );
+        assert_eq!(unsafe { libc::pthread_kill(name, libc::SIGUSR2) }, 0);
         let begin = Instant::now();
         while HANDLED.load(Relaxed) == signal {
             assert!(

@@ -309,11 +309,9 @@ fn signals_do_not_end_a_wait() {
         });
         let waiter = receiver.recv().unwrap();
         for _ in 0..60 {
+            let name = waiter as libc::pthread_t;
             // SAFETY: the thread is alive: it waits for `lock`, which is held.
-            assert_eq!(
-                unsafe { libc::pthread_kill(waiter as libc::pthread_t, libc::SIGUSR2) },
-                0
-            );
+            assert_eq!(unsafe { libc::pthread_kill(name, libc::SIGUSR2) }, 0);
             thread::sleep(Duration::from_millis(1));
         }
         unlock(lock);
