@@ -46,10 +46,11 @@ fn timespec(at: Deadline) -> (Time, libc::clockid_t) {
     (time, clock)
 }
 
-fn address(until: &Option<(Time, libc::clockid_t)>) -> *const Time {
-    until
-        .as_ref()
-        .map_or(core::ptr::null(), |(time, _)| core::ptr::from_ref(time))
+/// As the type that Miri knows the call by.
+fn address(until: &Option<(Time, libc::clockid_t)>) -> *const libc::timespec {
+    until.as_ref().map_or(core::ptr::null(), |(time, _)| {
+        core::ptr::from_ref(time).cast()
+    })
 }
 
 /// The call that takes a [`Time`]: on machines of 32 bits it has a number of its own, the same on
@@ -158,7 +159,7 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
             word.cast::<u32>().cast_mut(),
             libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
             most,
-            core::ptr::null::<Time>(),
+            core::ptr::null::<libc::timespec>(),
             core::ptr::null_mut::<u32>(),
             mask(class),
         )
