@@ -3,18 +3,21 @@
 
 #[path = "common/attach.rs"]
 mod attach;
+#[path = "common/group.rs"]
+mod group;
 #[path = "common/preload.rs"]
 mod preload;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use overlock_profile::{Parts, Profile, Wait};
 use rustix::process::{Pid, Signal, kill_process};
 
 use attach::{allowed, finished, look, until};
+use group::Group;
 use preload::{compile, library};
 
 /// A stopped process that becomes `causes` once it goes on, in a control group if there is one, and
@@ -145,32 +148,15 @@ fn a_holder_that_waits_itself_is_told() {
     attributed("lock", "lock", None, |parts| blocked(parts, "lock inner"));
 }
 
-/// A control group with a quota of a twentieth of a CPU, where such a group can be made.
-fn group() -> Option<PathBuf> {
-    let name = format!("overlock-attach-{}", std::process::id());
-    let old = Path::new("/sys/fs/cgroup/cpu").join(&name);
-    if fs::create_dir(&old).is_ok() {
-        fs::write(old.join("cpu.cfs_period_us"), "100000").ok()?;
-        fs::write(old.join("cpu.cfs_quota_us"), "5000").ok()?;
-        return Some(old);
-    }
-    let new = Path::new("/sys/fs/cgroup").join(&name);
-    fs::create_dir(&new).ok()?;
-    if fs::write(new.join("cpu.max"), "5000 100000").is_err() {
-        let _ = fs::remove_dir(&new);
-        return None;
-    }
-    Some(new)
-}
-
 /// Fails where the time of a used-up quota is taken for that of a busy machine.
 #[test]
 fn a_holder_that_its_quota_throttles_is_told() {
     let Some(_one) = allowed() else { return };
-    let Some(group) = group() else {
+    let Some(group) = Group::new() else {
         eprintln!("quota: no control group can be made here");
         return;
     };
-    attributed("quota", "quota", Some(&group), |parts| parts.throttled_ns);
-    fs::remove_dir(&group).unwrap();
+    attributed("quota", "quota", Some(group.path()), |parts| {
+        parts.throttled_ns
+    });
 }

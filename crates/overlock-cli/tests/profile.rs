@@ -1,12 +1,15 @@
 //! `overlock profile -- PROGRAM`: single waits, their holders, and why they were long.
 
+#[path = "common/group.rs"]
+mod group;
 #[path = "common/preload.rs"]
 mod preload;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
+use group::Group;
 use overlock_profile::{Parts, Profile, Wait};
 use preload::{compile, library};
 
@@ -293,35 +296,16 @@ fn a_holder_that_passed_by_the_waiter_is_looked_at() {
     }
 }
 
-/// A control group with a quota of a twentieth of a CPU, where such a group can be made.
-fn group() -> Option<PathBuf> {
-    let name = format!("overlock-test-{}", std::process::id());
-    let old = Path::new("/sys/fs/cgroup/cpu").join(&name);
-    if fs::create_dir(&old).is_ok() {
-        fs::write(old.join("cpu.cfs_period_us"), "100000").ok()?;
-        fs::write(old.join("cpu.cfs_quota_us"), "5000").ok()?;
-        return Some(old);
-    }
-    let new = Path::new("/sys/fs/cgroup").join(&name);
-    fs::create_dir(&new).ok()?;
-    if fs::write(new.join("cpu.max"), "5000 100000").is_err() {
-        let _ = fs::remove_dir(&new);
-        return None;
-    }
-    Some(new)
-}
-
 #[test]
 fn a_holder_that_its_quota_throttles_is_told() {
-    let Some(group) = group() else {
+    let Some(group) = Group::new() else {
         eprintln!("quota: no control group can be made here");
         return;
     };
-    let path = group.to_str().unwrap();
+    let path = group.path().to_str().unwrap();
     attributed("quota", &["quota", path], &[], |profile, _, hold_ms| {
         nine_in_ten(profile, hold_ms, |parts| parts.throttled_ns)
     });
-    fs::remove_dir(&group).unwrap();
 }
 
 /// Fails where a child's waits are taken for its parent's, or are lost.

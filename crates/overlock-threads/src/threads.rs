@@ -14,8 +14,8 @@ use super::{address, barrier, clock, slot};
 ///
 /// | operation | implementation |
 /// |---|---|
-/// | `halt`, `kick` | the system's wait on an address, or a table over the standard library's mutexes: see below |
-/// | `light_barrier`, `heavy_barrier` | Windows: a compiler fence and `FlushProcessWriteBuffers`; else two full fences |
+/// | `halt`, `kick` | the system's wait on an address: see below |
+/// | `light_barrier`, `heavy_barrier` | two full fences; on Windows `FlushProcessWriteBuffers` |
 /// | `slot` | a bitmap, and a thread-local value whose destructor gives the slot back |
 /// | `now`, `ticks` | [`std::time::Instant`] |
 /// | `parallelism` | [`std::thread::available_parallelism`] |
@@ -27,7 +27,7 @@ use super::{address, barrier, clock, slot};
 /// | FreeBSD | `_umtx_op` |
 /// | OpenBSD | `futex` |
 /// | DragonFly | `umtx_sleep`, `umtx_wakeup` |
-/// | others, earlier macOS and iOS, WebAssembly with atomics | the table |
+/// | others, earlier macOS and iOS | a table over the standard library's mutexes |
 /// | WebAssembly without atomics | nothing: there is one thread. A wait without a deadline panics |
 ///
 /// In a browser's main thread WebAssembly must not wait: a wait there traps, as one for a lock of

@@ -43,10 +43,10 @@
 //!
 //! # Systems
 //!
-//! The locks run on Linux, Android, Windows, macOS, iOS, the BSDs, and wherever else the standard
-//! library has threads. WebAssembly without threads has them too: there a wait without a deadline
-//! panics. `RtMutex`, which needs priority inheritance, and the features `lockdep` and `stat`
-//! exist with `target_os = "linux"` and `"android"` alone.
+//! The locks are there for Linux, Android, Windows, macOS, iOS, the BSDs, and wherever else the
+//! standard library has threads. WebAssembly without threads has them too: there a wait without a
+//! deadline panics. `RtMutex`, which needs priority inheritance, and the features `lockdep` and
+//! `stat` exist with `target_os = "linux"` and `"android"` alone.
 //!
 //! On Linux the locks need the system call `futex`. `membarrier`, `sched_yield` and `futex_waitv`
 //! are extras. A program calls `Linux::use_futex_alone` before it installs a seccomp filter that
