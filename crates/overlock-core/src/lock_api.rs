@@ -9,6 +9,7 @@
 //! | `RawMutex` | [`RawLock`] |
 //! | `RawMutexTimed` | [`RawTimedLock`] |
 //! | `RawMutexFair` | [`RawFairLock`] |
+//! | `RawCondvar`, `RawCondvarTimed` | [`Condvar`](crate::sleep::Condvar), with an `Overlock` |
 //! | `RawRwLock` | [`raw::RawRwLock`] |
 //! | `RawRwLockTimed` | [`raw::RawTimedRwLock`] |
 //! | `RawRwLockDowngrade` | [`raw::RawDowngradeRwLock`] |
@@ -17,6 +18,7 @@
 //!
 //! Crates with locks of their own implement them by the macros here.
 
+mod condvar;
 mod rw;
 
 use core::marker::PhantomData;
@@ -147,3 +149,4 @@ macro_rules! lock_api_mutex {
 }
 
 lock_api_mutex!(crate::sleep::Overlock);
+lock_api_mutex!(crate::sleep::FairOverlock);

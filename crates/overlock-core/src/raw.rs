@@ -1,9 +1,13 @@
 //! The locks' interfaces, as traits: the tests, the model, torture and bench run on them.
 
+mod recursive;
+
 use core::fmt;
 
 use crate::platform::{Deadline, Platform};
 use crate::sleep::cancel::CancelToken;
+
+pub use recursive::{RawRecursiveRwLock, ThreadId};
 
 /// A mutual-exclusion lock without data.
 ///

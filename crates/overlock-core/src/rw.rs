@@ -3,5 +3,5 @@
 pub mod overlock_rw;
 pub mod percpu_rwsem;
 
-pub use overlock_rw::OverlockRw;
+pub use overlock_rw::{OverlockRw, RecursiveRw};
 pub use percpu_rwsem::PerCpuRwSem;

@@ -10,9 +10,10 @@
 //! | [`RwLockReadGuard`](crate::RwLockReadGuard) | `&RwLock<T>` | [`Read`](crate::rwlock::Read) |
 //! | [`RwLockWriteGuard`](crate::RwLockWriteGuard) | `&RwLock<T>` | [`Write`](crate::rwlock::Write) |
 //! | [`RwLockUpgradableReadGuard`](crate::RwLockUpgradableReadGuard) | `&RwLock<T>` | [`Upgradable`](crate::rwlock::Upgradable) |
+//! | [`ReentrantMutexGuard`](crate::ReentrantMutexGuard) | `&ReentrantMutex<T>` | [`Reentrant`](crate::reentrant::Reentrant) |
 //!
-//! The guards of readers and writers exist for `Arc` too. A guard that is [mapped](Guard::map) to a
-//! part of the data is a [`MappedGuard`], or a [`MappedReadGuard`].
+//! The other guards exist for `Arc` too. A guard that is [mapped](Guard::map) to a part of the data
+//! is a [`MappedGuard`], or a [`MappedSharedGuard`].
 //!
 //! # Invariants
 //!
@@ -25,6 +26,7 @@
 mod fair;
 mod mapped;
 mod modes;
+mod shared;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -35,7 +37,8 @@ use std::sync::Arc;
 use crate::watch::{Paused, Watched};
 
 pub use fair::Fair;
-pub use mapped::{MappedGuard, MappedReadGuard};
+pub use mapped::MappedGuard;
+pub use shared::{MappedReadGuard, MappedSharedGuard};
 
 pub(crate) use modes::mode;
 
@@ -45,8 +48,8 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// A lock with data: [`Lock`](crate::lock::Lock) or [`SharedLock`](crate::rwlock::SharedLock).
-/// Sealed.
+/// A lock with data: [`Lock`](crate::lock::Lock), [`SharedLock`](crate::rwlock::SharedLock) or
+/// [`ReentrantLock`](crate::reentrant::ReentrantLock). Sealed.
 pub trait Guarded: sealed::Sealed {
     /// The lock without its data.
     type Raw;
@@ -69,8 +72,8 @@ pub trait Place: sealed::Sealed {
 }
 
 /// How an acquisition shares its lock: [`Exclusive`](crate::lock::Exclusive),
-/// [`Read`](crate::rwlock::Read), [`Write`](crate::rwlock::Write) or
-/// [`Upgradable`](crate::rwlock::Upgradable). Sealed.
+/// [`Read`](crate::rwlock::Read), [`Write`](crate::rwlock::Write),
+/// [`Upgradable`](crate::rwlock::Upgradable) or [`Reentrant`](crate::reentrant::Reentrant). Sealed.
 pub trait Mode: sealed::Sealed {
     /// The lock without its data.
     type Raw;
@@ -85,6 +88,17 @@ pub trait Mode: sealed::Sealed {
     /// `token` is that of an acquisition of `raw` in this mode, by the calling thread.
     #[doc(hidden)]
     unsafe fn release(raw: &Watched<Self::Raw>, token: Self::Token);
+
+    /// Whether the thread is without the lock after a release.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread holds `raw` in this mode.
+    #[doc(hidden)]
+    #[inline]
+    unsafe fn is_last(_: &Watched<Self::Raw>) -> bool {
+        true
+    }
 }
 
 /// A [`Mode`] whose holder is alone with the data: [`Exclusive`](crate::lock::Exclusive) or
@@ -267,8 +281,10 @@ impl<P: Place<Raw = M::Raw>, M: Mode> Guard<P, M> {
 
         // SAFETY: `again` gives the guard a token before it is seen again, or the process ends.
         let token = unsafe { self.take_token() };
-        let paused = self.raw().pause();
-        let again = Again(self, Some(paused));
+        // SAFETY: the guard's own acquisition, on its thread (G1).
+        let is_last = unsafe { M::is_last(self.raw()) };
+        let paused = is_last.then(|| self.raw().pause());
+        let again = Again(self, paused);
         or_abort(|| release(again.0.raw(), token));
         f()
     }

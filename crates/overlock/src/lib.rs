@@ -26,6 +26,8 @@
 //! | [`Mutex`] | data for one thread at a time. [`SpinLock`] is an alias |
 //! | [`RwLock`] | data that many threads read and some write |
 //! | [`PerCpuRwLock`] | data that is read all the time and hardly ever written |
+//! | [`ReentrantMutex`], [`RecursiveRwLock`] | threads that lock what they hold |
+//! | [`FairMutex`] | threads that take turns |
 //! | [`Condvar`] | waiting until the data under a lock has changed |
 //! | [`RtMutex`] | threads with real-time priorities: a waiter lends the holder its priority |
 //! | [`WwMutex`] | several locks at once, taken in any order, without deadlock |
@@ -35,10 +37,10 @@
 //! | [`wait`](fn@wait), [`wake_one`], [`Parker`] | primitives of your own |
 //!
 //! The types have the shape of parking_lot's, so a line of Cargo.toml is often enough for a trial:
-//! see [below](#coming-from-parking_lot). Three generic types serve every raw lock:
-//! [`lock::Lock`], [`rwlock::SharedLock`] and [`guard::Guard`]. The raw locks are in [`sleep`],
-//! [`rw`], and, with the feature `family`, `spin`, which has the kernel's spinlocks. Crates
-//! [`overlock_core`] and `overlock_family` have them for any platform; here the platform is
+//! see [below](#coming-from-parking_lot). Four generic types serve every raw lock: [`lock::Lock`],
+//! [`rwlock::SharedLock`], [`reentrant::ReentrantLock`] and [`guard::Guard`]. The raw locks are in
+//! [`sleep`], [`rw`], and, with the feature `family`, `spin`, which has the kernel's spinlocks.
+//! Crates [`overlock_core`] and `overlock_family` have them for any platform; here the platform is
 //! [`System`].
 //!
 //! # Systems
@@ -54,8 +56,8 @@
 //!
 //! # Coming from parking_lot
 //!
-//! Names, methods, guards and argument types are those of parking_lot 0.13. A program that uses
-//! parking_lot tries these types by one line, and no other change:
+//! Names, methods, guards and argument types are those of parking_lot 0.13, with those that 0.12
+//! had besides. A program that uses parking_lot tries these types by one line, and no other change:
 //!
 //! ```toml
 //! parking_lot = { package = "overlock", path = "../overlock/crates/overlock" }
@@ -65,14 +67,11 @@
 //!
 //! - A raw lock has its own token type, which [`force_unlock`](lock::Lock::force_unlock) and its
 //!   kind take.
-//! - `lock_api` is not part of these types, and not re-exported. A function that asks for a
+//! - These types are not lock_api's, which is re-exported. A function that asks for a
 //!   `lock_api::Mutex` gets one over the raw lock, [`RawMutex`], and one that asks for a
 //!   `lock_api::RwLock` gets one over [`RawRwLock`], as [below](#lock_api).
-//! - Guards of `Arc`s and serde's traits (feature `serde`) exist. Guards are never `Send`.
-//! - Missing are `ReentrantMutex`, `RecursiveRwLock` (0.12's `read_recursive`), `FairMutex`,
-//!   `RawCondvar`, and the features `deadlock_detection`, `owning_ref` and `send_guard`. For strict
-//!   FIFO order take [`lock::Lock`] over `spin::Ticket` or `spin::Mcs`, which collapse under
-//!   overcommit.
+//! - Guards of `Arc`s are always there. Guards are never `Send`.
+//! - Missing are the features `deadlock_detection`, `owning_ref` and `send_guard`.
 //! - Additions are [`lock_cancellable`](lock::Lock::lock_cancellable),
 //!   [`is_contended`](lock::Lock::is_contended), [`into_token`](guard::Guard::into_token),
 //!   [`leak`](guard::Guard::leak) of writers, [`PerCpuRwLock`], [`RtMutex`], [`Semaphore`],
@@ -84,12 +83,14 @@
 //!
 #![cfg_attr(feature = "lock_api", doc = "```")]
 #![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
+//! use overlock::lock_api;
+//!
 //! static HITS: lock_api::Mutex<overlock::RawMutex, u32> = lock_api::Mutex::new(0);
 //!
 //! *HITS.lock() += 1;
 //! ```
 //!
-//! A `Condvar` of this crate does not wait with the guards of such a lock.
+//! A `lock_api::Condvar` over [`RawCondvar`] waits with its guards; [`Condvar`] does not.
 //!
 //! # Features
 //!
@@ -120,6 +121,7 @@ pub mod lock;
 pub mod lockdep;
 mod names;
 pub mod once;
+pub mod reentrant;
 pub mod rw;
 pub mod rwlock;
 pub mod semaphore;
@@ -136,12 +138,16 @@ pub mod ww_mutex;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use cancel::{CancelToken, Cancelled};
 pub use condvar::{Condvar, WaitTimeoutResult};
+/// For programs that name parking_lot's: the traits of raw locks, and its own locks over them.
+#[cfg(feature = "lock_api")]
+pub use lock_api;
 pub use names::*;
 pub use once::{Once, OnceLock, OnceState};
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
 pub use overlock_linux::Linux;
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), not(overlock_threads))))]
 pub use overlock_threads::Threads;
+pub use reentrant::{RawReentrantMutex, RawThreadId};
 pub use semaphore::{Permit, Semaphore};
 pub use wait::{Parker, Unparker, wait, wait_until, wake_all, wake_one};
 pub use ww_mutex::{WwMutex, WwMutexGuard};

@@ -1,14 +1,15 @@
 //! The usual names: aliases of the generic locks and guards, over the raw locks that we recommend.
 
-use overlock_core::rw::{OverlockRw, PerCpuRwSem};
+use overlock_core::rw::{OverlockRw, PerCpuRwSem, RecursiveRw};
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
 use overlock_core::sleep;
-use overlock_core::sleep::Overlock;
+use overlock_core::sleep::{Condvar, FairOverlock, Overlock};
 
-use crate::System;
 use crate::guard;
 use crate::lock::{ArcLockGuard, Lock, LockGuard, MappedLockGuard};
+use crate::reentrant::{ArcReentrantGuard, MappedReentrantGuard, ReentrantGuard, ReentrantLock};
 use crate::rwlock::{self, SharedLock};
+use crate::{RawThreadId, System};
 
 /// The raw lock of [`Mutex`] and [`SpinLock`]: [`overlock_core::sleep::overlock`].
 pub type RawMutex = Overlock<System>;
@@ -226,6 +227,102 @@ pub type ArcRwLockWriteGuard<R, T> = rwlock::ArcWriteGuard<R, T>;
 /// for a [`RwLock`].
 pub type ArcRwLockUpgradableReadGuard<R, T> = rwlock::ArcUpgradableReadGuard<R, T>;
 
+/// The raw lock of [`FairMutex`]: [`overlock_core::sleep::FairOverlock`].
+pub type RawFairMutex = FairOverlock<System>;
+
+/// A [`Mutex`] each of whose releases hands it off to a sleeping waiter, if there is one.
+///
+/// A thread that releases and wants it again at once comes after those that sleep for it. That
+/// costs a wake-up for each release with waiters: take it where threads must take turns, and
+/// [`Mutex`] otherwise, which bounds waits too. 4 bytes beside the data.
+///
+/// ```
+/// use overlock::FairMutex;
+///
+/// static TURNS: FairMutex<u32> = FairMutex::new(0);
+///
+/// *TURNS.lock() += 1;
+/// ```
+pub type FairMutex<T> = Lock<RawFairMutex, T>;
+
+/// The guard of a [`FairMutex`]: see [`Guard`](guard::Guard).
+pub type FairMutexGuard<'a, T> = LockGuard<'a, RawFairMutex, T>;
+
+/// The guard of a part of a [`FairMutex`]'s data: see [`MappedGuard`](guard::MappedGuard).
+pub type MappedFairMutexGuard<'a, T> = MappedLockGuard<'a, RawFairMutex, T>;
+
+/// A mutual-exclusion lock that its owner may lock again.
+///
+/// Several guards of the owner may live at a time, so none gives mutable access: put a
+/// [`RefCell`](std::cell::RefCell) inside. Its methods are those of [`ReentrantLock`]. 16 bytes
+/// beside the data.
+///
+/// ```
+/// use std::cell::Cell;
+/// use overlock::ReentrantMutex;
+///
+/// static COUNT: ReentrantMutex<Cell<u32>> = ReentrantMutex::new(Cell::new(0));
+///
+/// fn add(more: u32) {
+///     let count = COUNT.lock();
+///     count.set(count.get() + more);
+/// }
+///
+/// let count = COUNT.lock();
+/// add(2); // in the section of `count`
+/// assert_eq!(count.get(), 2);
+/// ```
+pub type ReentrantMutex<T> = ReentrantLock<RawMutex, RawThreadId, T>;
+
+/// The guard of a [`ReentrantMutex`]: see [`Guard`](guard::Guard).
+pub type ReentrantMutexGuard<'a, T> = ReentrantGuard<'a, RawMutex, RawThreadId, T>;
+
+/// The guard of a part of a [`ReentrantMutex`]'s data: see
+/// [`MappedSharedGuard`](guard::MappedSharedGuard).
+pub type MappedReentrantMutexGuard<'a, T> = MappedReentrantGuard<'a, RawMutex, RawThreadId, T>;
+
+/// The guard of a reentrant mutex that it keeps alive. `R` is the raw lock, [`RawMutex`], and `I`
+/// is [`RawThreadId`] for a [`ReentrantMutex`].
+pub type ArcReentrantMutexGuard<R, I, T> = ArcReentrantGuard<R, I, T>;
+
+/// The raw lock of [`RecursiveRwLock`]: [`overlock_core::rw::RecursiveRw`].
+pub type RawRwLockRecursive = RecursiveRw<System>;
+
+/// A [`RwLock`] whose readers may read again: each `read` is a
+/// [`read_recursive`](SharedLock::read_recursive). Writers may starve. 8 bytes beside the data.
+///
+/// ```
+/// use overlock::RecursiveRwLock;
+///
+/// let lock = RecursiveRwLock::new(5);
+/// let (outer, inner) = (lock.read(), lock.read());
+/// assert_eq!(*outer, *inner);
+/// ```
+pub type RecursiveRwLock<T> = SharedLock<RawRwLockRecursive, T>;
+
+/// A reader's guard of a [`RecursiveRwLock`]: see [`Guard`](guard::Guard).
+pub type RecursiveRwLockReadGuard<'a, T> = rwlock::ReadGuard<'a, RawRwLockRecursive, T>;
+
+/// A writer's guard of a [`RecursiveRwLock`]: see [`Guard`](guard::Guard).
+pub type RecursiveRwLockWriteGuard<'a, T> = rwlock::WriteGuard<'a, RawRwLockRecursive, T>;
+
+/// An upgradable reader's guard of a [`RecursiveRwLock`]: see [`Guard`](guard::Guard).
+pub type RecursiveRwLockUpgradableReadGuard<'a, T> =
+    rwlock::UpgradableReadGuard<'a, RawRwLockRecursive, T>;
+
+/// A reader's guard of a part of a [`RecursiveRwLock`]'s data: see
+/// [`MappedSharedGuard`](guard::MappedSharedGuard).
+pub type MappedRecursiveRwLockReadGuard<'a, T> = guard::MappedReadGuard<'a, RawRwLockRecursive, T>;
+
+/// A writer's guard of a part of a [`RecursiveRwLock`]'s data: see
+/// [`MappedGuard`](guard::MappedGuard).
+pub type MappedRecursiveRwLockWriteGuard<'a, T> =
+    rwlock::MappedWriteGuard<'a, RawRwLockRecursive, T>;
+
+/// The raw lock of [`Condvar`](crate::Condvar), with lock_api's traits for a [`RawMutex`]:
+/// [`overlock_core::sleep::condvar`].
+pub type RawCondvar = Condvar<System>;
+
 /// [`Mutex::new`](Lock::new), by the name that parking_lot had for it until 0.12.
 #[inline]
 #[cfg_attr(feature = "lockdep", track_caller)]
@@ -238,4 +335,18 @@ pub const fn const_mutex<T>(data: T) -> Mutex<T> {
 #[cfg_attr(feature = "lockdep", track_caller)]
 pub const fn const_rwlock<T>(data: T) -> RwLock<T> {
     RwLock::new(data)
+}
+
+/// [`FairMutex::new`](Lock::new), by the name that parking_lot had for it until 0.12.
+#[inline]
+#[cfg_attr(feature = "lockdep", track_caller)]
+pub const fn const_fair_mutex<T>(data: T) -> FairMutex<T> {
+    FairMutex::new(data)
+}
+
+/// [`ReentrantMutex::new`](ReentrantLock::new), by the name that parking_lot had for it until 0.12.
+#[inline]
+#[cfg_attr(feature = "lockdep", track_caller)]
+pub const fn const_reentrant_mutex<T>(data: T) -> ReentrantMutex<T> {
+    ReentrantMutex::new(data)
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`RawRwLock`] | `read`, `write`, their `try_` forms, and all for `Arc` |
 //! | [`RawTimedRwLock`] | `try_read_for`, `try_read_until`, `try_write_for`, `try_write_until` |
+//! | [`RawRecursiveRwLock`] | `read_recursive` and its kind, for a thread that reads already |
 //! | [`RawDowngradeRwLock`] | `downgrade` of writers' guards |
 //! | [`RawUpgradeRwLock`] | `upgradable_read`, and `upgrade` of its guards |
 //! | [`RawFairRwLock`] | `unlock_fair`, `unlocked_fair`, `bump` of the guards |
@@ -15,6 +16,7 @@
 
 mod acquire;
 mod guard;
+mod recursive;
 mod upgradable;
 
 use std::cell::UnsafeCell;
@@ -22,7 +24,9 @@ use std::fmt;
 
 use overlock_core::raw::{ConstLock, RawRwLock};
 #[cfg(doc)]
-use overlock_core::raw::{RawDowngradeRwLock, RawFairRwLock, RawTimedRwLock, RawUpgradeRwLock};
+use overlock_core::raw::{
+    RawDowngradeRwLock, RawFairRwLock, RawRecursiveRwLock, RawTimedRwLock, RawUpgradeRwLock,
+};
 
 pub use guard::{
     ArcReadGuard, ArcUpgradableReadGuard, ArcWriteGuard, MappedReadGuard, MappedWriteGuard, Read,
@@ -40,9 +44,9 @@ use crate::watch::{Sort, Watched};
 /// with every acquisition that follows it, a reader's with the next writer's. The raw lock
 /// determines how long a waiter may wait, and who may bypass it.
 ///
-/// A thread that reads must not read again before it has released, nor write. A writer that arrives
-/// in between waits for the first acquisition, and the second waits for that writer. A forgotten
-/// guard leaves the lock acquired.
+/// A thread that reads must not `read` again before it has released, nor write. A writer that
+/// arrives in between waits for the first acquisition, and the second waits for that writer:
+/// [`read_recursive`](Self::read_recursive) does not. A forgotten guard leaves the lock acquired.
 pub struct SharedLock<R, T: ?Sized> {
     raw: Watched<R>,
     data: UnsafeCell<T>,

@@ -18,6 +18,8 @@ pub(crate) use order::here;
 pub(crate) enum How {
     Exclusive,
     Shared,
+    /// Shared, and perhaps by a thread that shares it already.
+    Recursive,
 }
 
 /// The sort of a lock, by which its acquisitions are called.

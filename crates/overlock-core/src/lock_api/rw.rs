@@ -255,4 +255,5 @@ macro_rules! lock_api_rwlock {
 }
 
 lock_api_rwlock!(crate::rw::OverlockRw);
+lock_api_rwlock!(crate::rw::RecursiveRw);
 lock_api_rwlock!(crate::rw::PerCpuRwSem);

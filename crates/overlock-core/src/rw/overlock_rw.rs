@@ -131,11 +131,13 @@
 //! - Upgradable readers, fair unlocks, and readers that may barge are additions.
 
 mod fork;
+mod recursive;
 #[cfg(test)]
 mod tests;
 mod upgrade;
 mod wait;
 
+pub use recursive::RecursiveRw;
 pub use wait::abandon;
 
 use core::ptr;

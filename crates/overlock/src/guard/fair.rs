@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+#[cfg(doc)]
 use overlock_core::raw::RawFairRwLock;
 
-use super::{Alone, Guard, Guarded, MappedGuard, MappedReadGuard, Mode, Place};
+use super::{Alone, Guard, Guarded, MappedGuard, MappedSharedGuard, Mode, Place};
 use crate::watch::Watched;
 
 /// A [`Mode`] whose holder can hand the lock off to a waiter. [`Exclusive`](crate::lock::Exclusive)
@@ -90,8 +91,8 @@ impl<T: ?Sized, M: Alone + Fair> MappedGuard<'_, T, M> {
     }
 }
 
-impl<R: RawFairRwLock, T: ?Sized> MappedReadGuard<'_, R, T> {
-    /// Releases the lock. A waiting writer gets it when the last reader has left.
+impl<T: ?Sized, M: Fair> MappedSharedGuard<'_, T, M> {
+    /// Releases the lock as [`Guard::unlock_fair`] does.
     #[inline]
     pub fn unlock_fair(s: Self) {
         s.held.release_fair();

@@ -8,12 +8,8 @@
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
-
-use overlock_core::raw::RawRwLock;
 
 use super::{Alone, Fair, Guard, Guarded, Mode};
-use crate::rwlock::Read;
 use crate::watch::Watched;
 
 /// An acquisition of `raw`, released when dropped.
@@ -25,7 +21,7 @@ pub(super) struct Held<'a, M: Mode> {
 impl<'a, M: Mode> Held<'a, M> {
     /// Consumes a guard without a release.
     #[inline]
-    fn of<L: Guarded<Raw = M::Raw> + ?Sized>(guard: Guard<&'a L, M>) -> Self {
+    pub(super) fn of<L: Guarded<Raw = M::Raw> + ?Sized>(guard: Guard<&'a L, M>) -> Self {
         let (lock, token) = guard.into_parts();
         Held {
             raw: lock.parts().0,
@@ -219,137 +215,6 @@ impl<T: ?Sized + fmt::Debug, M: Alone> fmt::Debug for MappedGuard<'_, T, M> {
 }
 
 impl<T: ?Sized + fmt::Display, M: Alone> fmt::Display for MappedGuard<'_, T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// A lock acquired for reading, and access to a part of its data; releases the lock when dropped.
-///
-/// Made by `map` and its kind of a reader's [`Guard`].
-/// [`MappedRwLockReadGuard`](crate::MappedRwLockReadGuard) is an alias.
-#[must_use = "the lock is released as soon as the guard is dropped"]
-#[clippy::has_significant_drop]
-pub struct MappedReadGuard<'a, R: RawRwLock, T: ?Sized> {
-    pub(super) held: Held<'a, Read<R>>,
-    /// Covariant in `T`, and not `Send`.
-    part: NonNull<T>,
-}
-
-// SAFETY: a shared guard gives shared access to the part, and to nothing else.
-unsafe impl<R: RawRwLock, T: ?Sized + Sync> Sync for MappedReadGuard<'_, R, T> {}
-
-impl<'a, L: Guarded<Raw = R> + ?Sized, R: RawRwLock> Guard<&'a L, Read<R>> {
-    /// Narrows the guard down to a part of the data. If `f` panics the lock is released.
-    #[inline]
-    pub fn map<U: ?Sized, F>(s: Self, f: F) -> MappedReadGuard<'a, R, U>
-    where
-        F: FnOnce(&L::Data) -> &U,
-    {
-        let part = NonNull::from(f(&s));
-        MappedReadGuard {
-            held: Held::of(s),
-            part,
-        }
-    }
-
-    /// As [`map`](Self::map), for a part that may be missing.
-    ///
-    /// # Errors
-    ///
-    /// The guard itself, where `f` returns `None`.
-    #[inline]
-    pub fn try_map<U: ?Sized, F>(s: Self, f: F) -> Result<MappedReadGuard<'a, R, U>, Self>
-    where
-        F: FnOnce(&L::Data) -> Option<&U>,
-    {
-        Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
-    }
-
-    /// As [`try_map`](Self::try_map), where `f` also returns the reason for the absence.
-    ///
-    /// # Errors
-    ///
-    /// The guard itself and what `f` returned.
-    #[inline]
-    pub fn try_map_or_err<U: ?Sized, F, E>(
-        s: Self,
-        f: F,
-    ) -> Result<MappedReadGuard<'a, R, U>, (Self, E)>
-    where
-        F: FnOnce(&L::Data) -> Result<&U, E>,
-    {
-        match f(&s).map(NonNull::from) {
-            Ok(part) => Ok(MappedReadGuard {
-                held: Held::of(s),
-                part,
-            }),
-            Err(error) => Err((s, error)),
-        }
-    }
-}
-
-impl<'a, R: RawRwLock, T: ?Sized> MappedReadGuard<'a, R, T> {
-    /// Narrows the guard down further. If `f` panics the lock is released.
-    #[inline]
-    pub fn map<U: ?Sized, F>(s: Self, f: F) -> MappedReadGuard<'a, R, U>
-    where
-        F: FnOnce(&T) -> &U,
-    {
-        let part = NonNull::from(f(&s));
-        MappedReadGuard { held: s.held, part }
-    }
-
-    /// As [`map`](Self::map), for a part that may be missing.
-    ///
-    /// # Errors
-    ///
-    /// The guard itself, where `f` returns `None`.
-    #[inline]
-    pub fn try_map<U: ?Sized, F>(s: Self, f: F) -> Result<MappedReadGuard<'a, R, U>, Self>
-    where
-        F: FnOnce(&T) -> Option<&U>,
-    {
-        Self::try_map_or_err(s, |data| f(data).ok_or(())).map_err(|(s, ())| s)
-    }
-
-    /// As [`try_map`](Self::try_map), where `f` also returns the reason for the absence.
-    ///
-    /// # Errors
-    ///
-    /// The guard itself and what `f` returned.
-    #[inline]
-    pub fn try_map_or_err<U: ?Sized, F, E>(
-        s: Self,
-        f: F,
-    ) -> Result<MappedReadGuard<'a, R, U>, (Self, E)>
-    where
-        F: FnOnce(&T) -> Result<&U, E>,
-    {
-        match f(&s).map(NonNull::from) {
-            Ok(part) => Ok(MappedReadGuard { held: s.held, part }),
-            Err(error) => Err((s, error)),
-        }
-    }
-}
-
-impl<R: RawRwLock, T: ?Sized> Deref for MappedReadGuard<'_, R, T> {
-    type Target = T;
-
-    #[inline]
-    fn deref(&self) -> &T {
-        // SAFETY: while somebody reads, nobody has a mutable reference to the data.
-        unsafe { self.part.as_ref() }
-    }
-}
-
-impl<R: RawRwLock, T: ?Sized + fmt::Debug> fmt::Debug for MappedReadGuard<'_, R, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<R: RawRwLock, T: ?Sized + fmt::Display> fmt::Display for MappedReadGuard<'_, R, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -16,7 +16,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     /// `token` is that of a reader's acquisition of `place`'s lock by the calling thread, and is
     /// used for nothing else.
     #[inline]
-    unsafe fn reader<P: Place<Raw = R>>(place: P, token: R::Read) -> Guard<P, Read<R>> {
+    pub(super) unsafe fn reader<P: Place<Raw = R>>(place: P, token: R::Read) -> Guard<P, Read<R>> {
         // SAFETY: the caller's promise.
         unsafe { Guard::new(place, token) }
     }

@@ -6,7 +6,6 @@
 #[cfg(not(feature = "lockdep"))]
 mod books;
 #[path = "../common/caller.rs"]
-#[cfg(feature = "lock_api")]
 mod caller;
 mod family;
 #[cfg(not(feature = "lockdep"))]
@@ -15,6 +14,7 @@ mod lock_api;
 mod once;
 mod parking_lot_api;
 mod process;
+mod recursive;
 mod sharing;
 mod sizes;
 mod unwinding;

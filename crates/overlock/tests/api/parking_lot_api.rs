@@ -24,6 +24,8 @@ macro_rules! suite {
             include!("parking_lot_api/upgradable.rs");
             include!("parking_lot_api/condvar.rs");
             include!("parking_lot_api/once.rs");
+            include!("parking_lot_api/reentrant.rs");
+            include!("parking_lot_api/more.rs");
             include!("parking_lot_api/common.rs");
         }
     };

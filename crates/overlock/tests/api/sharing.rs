@@ -66,7 +66,24 @@ fn guards_stay_on_their_thread() {
         not_send: RwLockUpgradableReadGuard<'static, u32>, MappedRwLockReadGuard<'static, u32>;
         not_send: MappedRwLockWriteGuard<'static, u32>, ArcRwLockReadGuard<RawRwLock, u32>;
         not_send: ArcRwLockWriteGuard<RawRwLock, u32>, ArcRwLockUpgradableReadGuard<RawRwLock, u32>;
+        not_send: ReentrantMutexGuard<'static, u32>, MappedReentrantMutexGuard<'static, u32>;
+        not_send: ArcReentrantMutexGuard<RawMutex, RawThreadId, u32>, FairMutexGuard<'static, u32>;
         send: Permit<'static>;
+    }
+}
+
+/// Its owner's guards share the data, and no other thread's do.
+#[test]
+fn a_reentrant_mutex_needs_send_alone() {
+    check! {
+        send: ReentrantMutex<Cell<u32>>;
+        sync: ReentrantMutex<Cell<u32>>, ReentrantMutexGuard<'static, u32>;
+        not_send: ReentrantMutex<Rc<u32>>;
+        not_sync: ReentrantMutex<Rc<u32>>, ReentrantMutex<SyncOnly>;
+        // Two threads would share the cell.
+        not_sync: ReentrantMutexGuard<'static, Cell<u32>>, MappedReentrantMutexGuard<'static, Cell<u32>>;
+        not_sync: ArcReentrantMutexGuard<RawMutex, RawThreadId, Cell<u32>>;
+        not_sync: ReentrantMutexGuard<'static, SyncOnly>;
     }
 }
 

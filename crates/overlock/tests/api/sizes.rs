@@ -28,7 +28,10 @@ fn locks() {
         4: RtMutex<()>;
         8: RtMutex<u8>, RtMutex<u32>;
         16: RtMutex<u64>;
-        8: RwLock<()>;
+        4: FairMutex<()>;
+        16: ReentrantMutex<()>;
+        24: ReentrantMutex<u8>, ReentrantMutex<u64>;
+        8: RwLock<()>, RecursiveRwLock<()>;
         12: RwLock<u8>, RwLock<u32>;
         16: RwLock<u64>;
         4: Lock<spin::Ticket, ()>, Lock<spin::Queued, ()>, Lock<spin::Hybrid, ()>;
@@ -71,7 +74,8 @@ fn guards() {
         8: RwLockReadGuard<'_, u64>, ArcRwLockReadGuard<RawRwLock, u64>;
         8: RwLockWriteGuard<'_, u64>, RwLockUpgradableReadGuard<'_, u64>;
         8: ArcRwLockWriteGuard<RawRwLock, u64>, ArcRwLockUpgradableReadGuard<RawRwLock, u64>;
-        16: MappedRwLockWriteGuard<'_, u8>, Permit<'_>;
+        8: ReentrantMutexGuard<'_, u64>, FairMutexGuard<'_, u64>;
+        16: MappedReentrantMutexGuard<'_, u8>, MappedRwLockWriteGuard<'_, u8>, Permit<'_>;
         0: Cancelled;
         1: WaitTimeoutResult, BarrierWaitResult;
     }

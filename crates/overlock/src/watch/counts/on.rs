@@ -39,7 +39,7 @@ impl Key {
             state: &self.state,
             object: ptr::from_ref(raw).addr(),
             kind: match (how, self.sort) {
-                (How::Shared, _) => ObjectKind::Read,
+                (How::Shared | How::Recursive, _) => ObjectKind::Read,
                 (How::Exclusive, Sort::RwLock) => ObjectKind::Write,
                 (How::Exclusive, Sort::Mutex) => ObjectKind::Mutex,
             },

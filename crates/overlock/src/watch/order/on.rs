@@ -19,6 +19,7 @@ impl From<How> for lockdep::How {
         match how {
             How::Exclusive => lockdep::How::EXCLUSIVE,
             How::Shared => lockdep::How::SHARED,
+            How::Recursive => lockdep::How::SHARED_RECURSIVE,
         }
     }
 }

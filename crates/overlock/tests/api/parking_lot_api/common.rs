@@ -22,7 +22,7 @@ fn what_can_be_shared_and_sent() {
     fn both<T: Send + Sync>() {}
     fn sync<T: Sync>() {}
     fn shown<T: Debug + Display>() {}
-    both::<api::Mutex<std::cell::Cell<u32>>>();
+    both::<api::Mutex<Cell<u32>>>();
     both::<api::RwLock<u32>>();
     both::<api::Condvar>();
     both::<api::Once>();

@@ -1,0 +1,113 @@
+//! The recommended mutex, with a handoff at each unlock.
+
+use crate::platform::{Deadline, FutexPlatform, Platform};
+use crate::raw::{ConstLock, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock};
+use crate::sleep::cancel::CancelToken;
+use crate::sleep::overlock::Overlock;
+
+/// An [`Overlock`] each of whose unlocks hands it off to a sleeper, if there is one, past all other
+/// threads.
+///
+/// A handoff costs a wake-up during which nobody is in the critical section. Waiters that still spin
+/// are not in the queue: they may take a lock that nobody sleeps for.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct FairOverlock<P: Platform>(Overlock<P>);
+
+impl<P: Platform> FairOverlock<P> {
+    /// A new, unlocked lock.
+    pub const fn new() -> Self {
+        FairOverlock(Overlock::new())
+    }
+}
+
+impl<P: Platform> Default for FairOverlock<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> ConstLock for FairOverlock<P> {
+    const INIT: Self = Self::new();
+}
+
+// SAFETY: as for `Overlock`. It is at the same address (`repr(transparent)`), so a condition
+// variable may make its waiters sleepers of that.
+unsafe impl<P: FutexPlatform> RawLock for FairOverlock<P> {
+    type Token = ();
+
+    const NAME: &'static str = "fair_overlock";
+
+    #[inline(always)]
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    #[inline(always)]
+    fn try_lock(&self) -> Option<()> {
+        self.0.try_lock()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        if self.0.is_contended() {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.unlock_fair(()) }
+        } else {
+            // SAFETY: as above.
+            unsafe { self.0.unlock(()) }
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
+    }
+
+    #[inline(always)]
+    fn seems_contended(&self) -> bool {
+        self.0.seems_contended()
+    }
+
+    fn is_overlock<Q: Platform>(&self) -> bool {
+        self.0.is_overlock::<Q>()
+    }
+
+    fn lock_adopted(&self) {
+        self.0.lock_adopted();
+    }
+}
+
+// SAFETY: as for `Overlock`; so below.
+unsafe impl<P: FutexPlatform> RawTimedLock for FairOverlock<P> {
+    #[inline]
+    fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
+        self.0.lock_until(deadline)
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<P: FutexPlatform> RawCancelLock<P> for FairOverlock<P> {
+    fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Deadline>) -> Option<()> {
+        self.0.lock_cancellable(cancel, deadline)
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<P: FutexPlatform> RawFairLock for FairOverlock<P> {
+    unsafe fn unlock_fair(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock_fair(()) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<P: FutexPlatform> RawFork for FairOverlock<P> {
+    unsafe fn forget_waiters(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.forget_waiters() }
+    }
+}
