@@ -92,7 +92,7 @@ mod tests {
         ),
         (
             "HF",
-            "an unlocker's look before its own store: load buffering, which no checker here has",
+            "an unlocker's look before its own store: load buffering, which overlock-litmus has",
         ),
         ("HT", "as HF"),
         (
@@ -101,7 +101,7 @@ mod tests {
         ),
         (
             "PH",
-            "a read-modify-write that comes late, which no checker here has; lab/tla's \
+            "a read-modify-write that comes late, which overlock-litmus has; lab/tla's \
              hashed_before_entry is what a machine would do",
         ),
         (

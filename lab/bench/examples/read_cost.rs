@@ -1,6 +1,9 @@
 //! Measures reading under the locks whose readers touch only their own slot, against a plain
 //! counter. Prints the fastest of several rounds, in nanoseconds for each acquisition and release.
-//! acquisition and release.
+//!
+//! ```sh
+//! cargo run --release -p overlock-bench --example read_cost
+//! ```
 
 use std::cell::Cell;
 use std::hint::black_box;

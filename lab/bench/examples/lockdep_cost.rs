@@ -1,8 +1,8 @@
 //! Measures an uncontended acquisition and release, with and without the feature `lockdep`.
 //!
 //! ```sh
-//! cargo run --release -p overlock --example lockdep_cost
-//! cargo run --release -p overlock --example lockdep_cost --features lockdep
+//! cargo run --release -p overlock-bench --example lockdep_cost
+//! cargo run --release -p overlock-bench --example lockdep_cost --features lockdep
 //! ```
 
 use std::hint::black_box;
