@@ -83,7 +83,6 @@ const NEVER: u32 = u32::MAX - 1;
 /// [`crate::mutex`].
 static LOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
-static PROFILE_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 /// The same for reader-writer locks.
@@ -106,12 +105,6 @@ pub(crate) fn stat_generation() -> u32 {
 #[inline(always)]
 pub(crate) fn unlock_generation() -> u32 {
     UNLOCK_GENERATION.load(Relaxed)
-}
-
-/// The generation of the mutexes whose release is noted, and is else as on the fast path.
-#[inline(always)]
-pub(crate) fn profile_generation() -> u32 {
-    PROFILE_GENERATION.load(Relaxed)
 }
 
 #[inline(always)]
@@ -152,13 +145,10 @@ pub fn get() -> Config {
     }
 }
 
-/// [`Config::profile`] by itself, for the fast paths.
+/// [`Config::profile`] once the configuration is read: for fast paths, which call nothing.
 #[inline(always)]
 pub(crate) fn is_profiled() -> bool {
-    match CONFIG.load(Relaxed) {
-        0 => get().profile,
-        bits => bits & (STAT | PROFILE) == STAT | PROFILE,
-    }
+    CONFIG.load(Relaxed) & (STAT | PROFILE) == STAT | PROFILE
 }
 
 /// Whether conditions, semaphores, barriers and spinlocks are glibc's, and nothing spins.
@@ -208,12 +198,11 @@ pub(crate) fn generation_changed() {
     let counted = config.stat && stat::is_used();
     let plain = config.mutex == Lock::Overlock && !config.lockdep;
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
-    UNLOCK_GENERATION.store(shortest(plain && !config.profile), Relaxed);
-    PROFILE_GENERATION.store(shortest(plain && config.profile), Relaxed);
+    UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && counted), Relaxed);
     let plain = config.rwlock == Lock::Overlock && !config.lockdep;
-    RW_UNLOCK_GENERATION.store(shortest(plain && !config.profile), Relaxed);
+    RW_UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     RW_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     RW_STAT_GENERATION.store(shortest(plain && counted), Relaxed);
 }

@@ -14,7 +14,7 @@
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
 //! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal one, the lower half of its call site |
 //! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |
-//! | 28 | `observed`: the number of the flight (`stat::flight`) of the present owner's acquisition; 0 for none | the owner |
+//! | 28 | `observed`: the number of the flight (`stat::flight`) of the present owner's acquisition; 0 for none | the owner; a waiter, to have the release noted |
 //! | 32 | `owner` of a recursive or error-checking one; with statistics the last owner of any | the owner, while it owns it |
 //!
 //! All zero is a normal, free mutex of the first generation.
@@ -273,7 +273,7 @@ impl Mutex {
         probes::mutex_release(self.address());
         // SAFETY: the caller owns it; for a normal mutex POSIX demands that.
         let unlock = || unsafe { self.main().unlock(()) };
-        if self.observed.load(Relaxed) == 0 && !config::is_profiled() {
+        if self.observed.load(Relaxed) == 0 {
             unlock();
         } else {
             self.release_recorded(unlock);

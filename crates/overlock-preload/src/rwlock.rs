@@ -10,7 +10,7 @@
 //! | 12 | with statistics, the id of the last reader | each reader that acquires it |
 //! | 16 | the validator's mark; 0 for none | its first user |
 //! | 20 | `generation`: see [`crate::fork`] | its first user in a generation |
-//! | 24 | `observed`: the number of the flight (`stat::flight`) of the writer's acquisition; 0 for none | the writer |
+//! | 24 | `observed`: the number of the flight (`stat::flight`) of the writer's acquisition; 0 for none | the writer; one that waits for readers, to have the release noted |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |
 //! | 32 | `writer`: the thread that holds the lock for writing; 0 for none | that thread |
 //! | 40 | `written`: with statistics, the number of write acquisitions, and above that the lower half of the last call site | the writer |

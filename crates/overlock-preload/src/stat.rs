@@ -27,11 +27,13 @@ mod kept;
 mod theirs;
 pub(crate) mod usage;
 
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use overlock_linux::__private::spin::{self, Account};
 use overlock_shared::ObjectKind;
 pub(crate) use overlock_stat::record::{released_by, sample, sample_shared, unfair};
 pub(crate) use overlock_stat::sampling::{sampled, unfair_weight, weight};
-pub(crate) use overlock_stat::single::{releases, takes};
+pub(crate) use overlock_stat::single::{notes, releases, takes};
 pub(crate) use overlock_stat::table::{keeping_errno, start};
 pub(crate) use overlock_stat::{Spot, Wait, Where, flight, is_used};
 use overlock_stat::{clock, objects, record, table, threads};
@@ -90,11 +92,38 @@ pub(crate) fn thread_id() -> Option<u32> {
     id.filter(|&id| id != 0)
 }
 
-/// Whether an acquisition while others wait has to be looked at; `count` is a different number each
-/// time. A [profile](single) needs the owner of each.
+/// Whether an acquisition of the lock while others wait has to be looked at; `count` is the number
+/// of its acquisitions.
 #[inline(always)]
-pub(crate) fn looks_at_unfair(count: u32) -> bool {
-    unfair_weight(count).is_some() || config::is_profiled()
+pub(crate) fn looks_at_unfair(object: usize, count: u32) -> bool {
+    unfair_weight(count, true).is_some() || notes_owner(object, count)
+}
+
+/// Whether the owner that has acquired the lock after `count` others, while threads wait, is noted
+/// for their [profile](single).
+#[inline(always)]
+pub(crate) fn notes_owner(object: usize, count: u32) -> bool {
+    config::is_profiled() && notes(object, count)
+}
+
+/// Has the release of a lock looked at, for the sake of a waiter: `observed` is the number of its
+/// owner's flight.
+#[inline]
+pub(crate) fn has_release_noted(observed: &AtomicU32) {
+    if config::is_profiled() && observed.load(Relaxed) == 0 {
+        // Relaxed: a late or lost mark is a release that is not noted. The number of a flight that
+        // an owner stores meanwhile has its release looked at, too.
+        _ = observed.compare_exchange(0, flight::NOTED, Relaxed, Relaxed);
+    }
+}
+
+/// The number of an owner's flight, or the mark of one without that has waited.
+#[inline]
+pub(crate) fn or_noted(flight: u32) -> u32 {
+    match flight {
+        0 if config::is_profiled() => flight::NOTED,
+        flight => flight,
+    }
 }
 
 /// A wait for a lock that ends a wait for a condition.

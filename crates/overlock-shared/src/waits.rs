@@ -23,7 +23,7 @@ use crate::ObjectKind;
 pub const WAITS_MAGIC: u64 = u64::from_le_bytes(*b"ovlkwait");
 
 /// The version of the layout, which any change of the types below increments.
-pub const WAITS_VERSION: u32 = 5;
+pub const WAITS_VERSION: u32 = 6;
 
 /// Prefix of the files' names, in place of that of the table.
 pub const WAITS_PREFIX: &str = "overlock-waits.";
@@ -87,6 +87,7 @@ pub struct Live {
     pub tid: AtomicU32,
     /// The thread that held the lock when the wait began; 0 where that is not known.
     pub holder: AtomicU32,
+    /// The kind of its object if that is one of pthread's; else 0.
     pub kind: AtomicU32,
     pub entry: AtomicU32,
     pub began_ns: AtomicU64,
@@ -112,7 +113,7 @@ pub struct Thread {
 
 /// The owner of a lock that threads wait for.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub struct Owner {
     /// See [`Owned`].
     pub word: AtomicU64,
@@ -120,6 +121,9 @@ pub struct Owner {
     pub released_ns: AtomicU64,
     /// The number of its acquisitions by then; [`UNCOUNTED`] where it does not count.
     pub count: AtomicU64,
+    /// The number of acquisitions from which on its owners are noted again. Of a lock that threads
+    /// take all the time, to note each takes longer than the section does.
+    pub again: AtomicU32,
 }
 
 /// No number of acquisitions.

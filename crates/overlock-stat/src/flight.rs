@@ -17,6 +17,9 @@ const FLIGHTS: usize = 1024;
 /// The number of flights that are tried to find a free one.
 const REACH: usize = 32;
 
+/// In place of the number of a flight: there is none, and the release is noted for a waiter.
+pub const NOTED: u32 = u32::MAX;
+
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 

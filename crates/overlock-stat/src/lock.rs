@@ -230,7 +230,7 @@ impl Lock<'_> {
         // One that is watched counts for nothing: it is not chosen by chance.
         let weight = sampling::weight(count, !self.is_shared()).or(is_watched.then_some(0));
         let unfair = is_contended
-            .then(|| sampling::unfair_weight(count))
+            .then(|| sampling::unfair_weight(count, !self.is_shared()))
             .flatten();
         let is_recorded = weight.is_some() || unfair.is_some();
         let spot = is_recorded.then(|| self.spot(class, frame)).flatten();

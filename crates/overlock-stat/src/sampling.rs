@@ -5,6 +5,9 @@ use overlock_shared::{MANY, SAMPLE, SPARSE};
 /// Of the acquisitions that bypass waiters, one in this many is counted.
 const UNFAIR: u32 = 128;
 
+/// The same from the [`MANY`]th acquisition of a lock on.
+const SPARSE_UNFAIR: u32 = 1024;
+
 /// Up to this number of a lock's acquisitions all unfair ones are counted: rare ones would not show
 /// otherwise.
 const FEW: u32 = 1024;
@@ -38,14 +41,16 @@ pub fn weight(count: u32, is_locks_own: bool) -> Option<u32> {
 }
 
 /// The weight of an acquisition while others waited for the lock; `None` if it is not counted.
-/// `count` is a different number each time, the lock's own or the thread's. Asked first: of a
-/// contended lock nearly all are such, and each spot is a walk through the callers.
+/// `count` is as there. Asked first: of a contended lock nearly all are such, and each spot is a
+/// walk through the callers.
 #[inline]
-pub fn unfair_weight(count: u32) -> Option<u32> {
-    match count < FEW {
-        true => Some(1),
-        false => one_in(UNFAIR, count).then_some(UNFAIR),
-    }
+pub fn unfair_weight(count: u32, is_locks_own: bool) -> Option<u32> {
+    let rate = match is_locks_own && count >= MANY {
+        true => SPARSE_UNFAIR,
+        false if count < FEW => return Some(1),
+        false => UNFAIR,
+    };
+    one_in(rate, count).then_some(rate)
 }
 
 #[cfg(test)]
@@ -67,6 +72,16 @@ mod tests {
                 (all - 2 * SPARSE..all + 2 * SPARSE).contains(&sum),
                 "{all}: {sum}"
             );
+        }
+    }
+
+    /// Fails where later ones have the weight of earlier ones.
+    #[test]
+    fn weights_add_up_to_the_number_of_unfair_acquisitions() {
+        for (all, is_locks_own) in [(MANY, true), (8 * MANY, true), (8 * MANY, false)] {
+            let weights = (0..all).filter_map(|count| unfair_weight(count, is_locks_own));
+            let sum: u32 = weights.sum();
+            assert!((all - 2048..all + 2048).contains(&sum), "{all}: {sum}");
         }
     }
 

@@ -25,6 +25,13 @@ static WAITS: AtomicPtr<Waits> = AtomicPtr::new(core::ptr::null_mut());
 /// readings take half a microsecond.
 const LONG_NS: u64 = 20_000;
 
+/// While threads wait for a lock, its owners are noted once in this time, or all of them if it is
+/// taken less often: a note takes some 60 ns.
+const NOTED_EACH_NS: u64 = 2_000;
+
+/// The most acquisitions that are left out. The lock may be held for longer from one on.
+const LEFT_OUT: u32 = 256;
+
 /// Begins to show waits in the mapping of a new file, of zeros.
 pub(crate) fn start(made: *mut Waits, threshold_ns: u64, pid: u32) {
     // SAFETY: just mapped, zeroed, and of that size.
@@ -92,7 +99,9 @@ pub fn begin(at: &Spot, began_ns: u64, holder: u32, count: u32) -> Shown {
     let here = core::ptr::from_ref(&shown).addr() as u64;
     let place = places::take(waits, tid, here, |live| {
         live.holder.store(holder, Relaxed);
-        live.kind.store(entry.kind.load(Relaxed), Relaxed);
+        // Locks of the program's own name their owner elsewhere, if they do.
+        let kind = entry.name().map_or(entry.kind.load(Relaxed), |_| 0);
+        live.kind.store(kind, Relaxed);
         live.entry.store(at.entry, Relaxed);
         live.began_ns.store(began_ns, Relaxed);
         live.object.store(object, Relaxed);
@@ -157,7 +166,7 @@ impl Shown {
     }
 }
 
-/// The calling thread has acquired a lock that others wait for.
+/// The calling thread has acquired a lock that others wait for. Its release is noted.
 pub fn takes(object: usize) {
     if let Some(waits) = waits() {
         let owned = Owned::new(object as u64, threads::id());
@@ -194,10 +203,40 @@ pub fn releases(object: usize, count: Option<u32>, is_again: bool) {
 
 #[cold]
 fn note_release(owner: &Owner, owned: Owned, count: Option<u32>) {
-    owner.released_ns.store(clock::now(), Relaxed);
+    let now = clock::now();
+    if let Some(count) = count {
+        let taken = u64::from(count).wrapping_sub(owner.count.load(Relaxed));
+        let ns = now.saturating_sub(owner.released_ns.load(Relaxed));
+        let left_out = left_out(taken, ns);
+        owner.again.store(count.wrapping_add(left_out), Relaxed);
+    }
+    owner.released_ns.store(now, Relaxed);
     let count = count.map_or(UNCOUNTED, u64::from);
     owner.count.store(count, Relaxed);
     owner.word.store(owned.released().word(), Relaxed);
+}
+
+/// How many acquisitions are not noted, of a lock that was acquired `taken` times within `ns`.
+fn left_out(taken: u64, ns: u64) -> u32 {
+    let often = NOTED_EACH_NS.saturating_mul(taken) / ns.max(1);
+    // Another lock's numbers may be anything. One acquisition more is as good as none.
+    (often.min(LEFT_OUT.into()) as u32).saturating_sub(1)
+}
+
+/// Whether the owner that has acquired a lock after `count` others is noted.
+#[inline]
+pub fn notes(object: usize, count: u32) -> bool {
+    let Some(waits) = waits() else {
+        return false;
+    };
+    let again = waits.owner(object as u64).again.load(Relaxed);
+    !is_left_out(again, count)
+}
+
+/// Whether the acquisition after `count` others is one of those before the number `again`.
+#[inline(always)]
+fn is_left_out(again: u32, count: u32) -> bool {
+    again.wrapping_sub(count).wrapping_sub(1) < LEFT_OUT
 }
 
 /// Records a wait that has ended.
@@ -302,5 +341,37 @@ pub fn ends() {
     }
     if let Some(waits) = waits() {
         places::leave_all(waits, threads::id());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails where the owners of a lock that is taken all the time are all noted: that made up half
+    /// of the time of threads that only lock.
+    #[test]
+    fn owners_of_a_busy_lock_are_noted_once_in_a_while() {
+        let each = |ns| left_out(100, 100 * ns);
+        assert_eq!(each(10), 199);
+        assert_eq!(each(1), LEFT_OUT - 1);
+        assert_eq!(each(0), LEFT_OUT - 1);
+        for slow in [NOTED_EACH_NS - 1, NOTED_EACH_NS, 1_000_000] {
+            assert_eq!(each(slow), 0, "{slow}");
+        }
+        // Of another lock.
+        assert_eq!(left_out(u64::MAX - 5, 0), LEFT_OUT - 1);
+        assert_eq!(left_out(0, u64::MAX), 0);
+    }
+
+    /// Fails where the numbers of another lock in the same place hold for ever.
+    #[test]
+    fn owners_are_left_out_up_to_a_number_of_acquisitions() {
+        let again = 1_000_u32;
+        let first = (0..2_000_u32).find(|&count| is_left_out(again, count));
+        assert_eq!(first, Some(again - LEFT_OUT));
+        let many = (0..2_000).filter(|&count| is_left_out(again, count));
+        assert_eq!(many.count(), LEFT_OUT as usize);
+        assert!(is_left_out(5, u32::MAX));
     }
 }

@@ -10,7 +10,7 @@ use super::functions::lock_generally;
 use super::{Mutex, NORMAL, Wait, raw};
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Spot, Where, flight};
-use crate::thread::{id_of, me};
+use crate::thread::{id_of, known, me};
 use crate::{config, probes};
 
 /// How many acquisitions are [watched](Mutex::is_watched) after a wait, if none were a moment ago.
@@ -28,11 +28,14 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     }
     let lock = mutex.main();
     // Decided before the acquisition: while that atomic operation is under way the processor has
-    // nothing else to do, and after it this would cost extra. The general path decides again.
+    // nothing else to do, and after it this would cost extra. The general path decides again, and
+    // gives the thread its name: no call here, so no registers are saved.
     let count = mutex.acquisitions().load(Relaxed);
-    let is_general = stat::sampled(count)
+    let name = known();
+    let is_general = name == 0
+        || stat::sampled(count)
         || is_within(mutex.spare().load(Relaxed), count)
-        || lock.seems_contended() && stat::looks_at_unfair(count);
+        || lock.seems_contended() && stat::looks_at_unfair(mutex.address(), count);
     if is_general || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
     }
@@ -40,7 +43,7 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     let count = mutex.acquisitions().load(Relaxed);
     mutex.acquisitions().store(count.wrapping_add(1), Relaxed);
     mutex.note(site);
-    mutex.owner.store(me(), Relaxed);
+    mutex.owner.store(name, Relaxed);
     probes::mutex_acquired(mutex.address());
     0
 }
@@ -110,11 +113,14 @@ impl Mutex {
         // A watched one counts for nothing: it is not chosen by chance.
         let watched = self.is_watched(count).then_some(0);
         let weight = stat::weight(count, true).or(watched);
-        let unfair = is_waited_for.then(|| stat::unfair_weight(count)).flatten();
+        let unfair = is_waited_for
+            .then(|| stat::unfair_weight(count, true))
+            .flatten();
         let at = (unfair.is_some() || weight.is_some()).then(|| self.at(site));
         let error = self.try_acquire();
         if error == 0 {
-            if is_waited_for {
+            let is_noted = is_waited_for && stat::notes_owner(self.address(), count);
+            if is_noted {
                 stat::takes(self.address());
             }
             let flight = at.map(|at| {
@@ -123,7 +129,11 @@ impl Mutex {
                 }
                 weight.map_or(0, |weight| stat::sample(at, weight))
             });
-            self.is_taken(flight.unwrap_or_default(), site);
+            let flight = match flight.unwrap_or_default() {
+                0 if is_noted => flight::NOTED,
+                flight => flight,
+            };
+            self.is_taken(flight, site);
         }
         error
     }
@@ -137,11 +147,12 @@ impl Mutex {
         let at = self.at(site);
         let before = self.acquisitions().load(Relaxed);
         let waiting = stat::Wait::begin(at, self.holder(), before);
+        stat::has_release_noted(&self.observed);
         let error = self.take(wait);
         if error == 0 {
             let count = self.acquisitions().load(Relaxed);
             let over = waiting.over(count);
-            self.is_taken(over.flight, site);
+            self.is_taken(stat::or_noted(over.flight), site);
             if stat::usage::may_watch(self.address(), over.now) {
                 self.watch();
             }
@@ -164,7 +175,7 @@ impl Mutex {
                     Wait::Adopted if counts => {
                         let count = self.acquisitions().load(Relaxed);
                         let at = (raw::awaited(), count);
-                        stat::WaitAgain::adopted(self.at(site), holder, at)
+                        stat::or_noted(stat::WaitAgain::adopted(self.at(site), holder, at))
                     }
                     _ => 0,
                 };
@@ -175,10 +186,11 @@ impl Mutex {
         let at = self.at(site);
         let before = self.acquisitions().load(Relaxed);
         let waiting = stat::WaitAgain::begin(at, self.holder(), before);
+        stat::has_release_noted(&self.observed);
         let error = self.take(wait);
         if error == 0 {
             let count = self.acquisitions().load(Relaxed);
-            self.is_taken(waiting.over(count), site);
+            self.is_taken(stat::or_noted(waiting.over(count)), site);
         }
         error
     }
@@ -208,6 +220,9 @@ impl Mutex {
             return release();
         }
         self.observed.store(0, Relaxed);
-        stat::released_by(flight, release);
+        match flight {
+            flight::NOTED => release(),
+            flight => stat::released_by(flight, release),
+        }
     }
 }

@@ -257,16 +257,5 @@ extern "C" fn unlock_if_mine(mutex: &Mutex) -> c_int {
 
 #[inline(never)]
 extern "C" fn unlock_generally(mutex: &Mutex) -> c_int {
-    if mutex.generation.load(Relaxed) == config::profile_generation() {
-        let lock = mutex.main();
-        let is_quick = mutex.is_plain() && mutex.observed.load(Relaxed) == 0;
-        if is_quick && lock.is_locked() {
-            let count = mutex.acquisitions().load(Relaxed);
-            stat::releases(mutex.address(), Some(count), false);
-            // SAFETY: the caller's promise: it owns the mutex.
-            unsafe { lock.unlock(()) };
-            return 0;
-        }
-    }
     mutex.release_any()
 }

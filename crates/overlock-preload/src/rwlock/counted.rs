@@ -14,7 +14,7 @@ use super::{Passing, READER, RwLock};
 use crate::site::{Site, at_cache_line};
 use crate::stat::flight::{self, Holder};
 use crate::stat::{self, Spot, Where};
-use crate::thread::{self, id_of, me};
+use crate::thread::{self, id_of, known, me};
 use crate::{config, probes};
 
 at_cache_line!(".text.overlock.rdlock_counted");
@@ -29,14 +29,24 @@ pub(super) extern "C" fn read(lock: &RwLock, site: Site) -> c_int {
     }
     let recommended = lock.recommended();
     // Decided before the acquisition, as with mutexes. The general path decides again.
-    let is_general = stat::sampled(thread::call()) || recommended.is_contended();
-    if is_general || !recommended.enter() {
+    let name = known();
+    if name == 0 || stat::sampled(thread::call()) || recommended.is_contended() {
         return rdlock_generally(lock, site);
     }
+    if !recommended.come_in() {
+        return read_slowly(lock, site);
+    }
     thread::begin_read();
-    lock.note_reader(site);
+    lock.note_reader(name, site);
     probes::rdlock_acquire_read(lock.address());
     0
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn read_slowly(lock: &RwLock, site: Site) -> c_int {
+    lock.recommended().back_out();
+    rdlock_generally(lock, site)
 }
 
 /// The fast path to write with statistics; otherwise calls the general path.
@@ -48,10 +58,12 @@ pub(super) extern "C" fn write(lock: &RwLock, site: Site) -> c_int {
     }
     let recommended = lock.recommended();
     // As above.
-    if stat::sampled(lock.writes()) || recommended.is_contended() || !recommended.try_write_now() {
+    let name = known();
+    let is_general = name == 0 || stat::sampled(lock.writes()) || recommended.is_contended();
+    if is_general || !recommended.try_write_now() {
         return wrlock_generally(lock, site);
     }
-    lock.writer.store(me(), Relaxed);
+    lock.writer.store(name, Relaxed);
     lock.note_writer(site);
     probes::wrlock_acquire_write(lock.address());
     0
@@ -106,13 +118,16 @@ impl RwLock {
         let is_waited_for = self.recommended().is_contended();
         let call = thread::begin_call();
         let weight = stat::weight(call, false);
-        let unfair = is_waited_for.then(|| stat::unfair_weight(call)).flatten();
+        let unfair = is_waited_for
+            .then(|| stat::unfair_weight(call, false))
+            .flatten();
         let at = (unfair.is_some() || weight.is_some()).then(|| self.at(ObjectKind::Read, site));
         let error = self.try_take_share(passing);
         if error == 0 {
-            self.note_reader(site);
+            self.note_reader(me(), site);
             if is_waited_for {
                 stat::takes(self.address());
+                stat::has_release_noted(&self.observed);
             }
             if let (Some(at), Some(unfair)) = (at, unfair) {
                 stat::unfair(&at, unfair);
@@ -128,21 +143,23 @@ impl RwLock {
     pub(super) fn wait_to_read_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let at = self.at(ObjectKind::Read, site);
         let wait = stat::Wait::begin(at, self.holder(), self.writes());
+        stat::has_release_noted(&self.observed);
         let error = self.take_share(self.passing(), until);
         if error == 0 {
-            self.note_reader(site);
+            self.note_reader(me(), site);
             wait.over_shared(self.writes());
         } else {
             wait.gave_up();
         }
+        self.has_waited();
         error
     }
 
     /// Records the call site of a reader for later waiters. Of concurrent readers one prevails.
     #[inline(always)]
-    fn note_reader(&self, site: Site) {
+    fn note_reader(&self, name: usize, site: Site) {
         self.reader.store(site as u32, Relaxed);
-        self.lock[READER].store(id_of(me()), Relaxed);
+        self.lock[READER].store(id_of(name), Relaxed);
     }
 
     #[cold]
@@ -152,14 +169,17 @@ impl RwLock {
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
         let count = self.writes();
         let weight = stat::weight(count, true);
-        let unfair = is_waited_for.then(|| stat::unfair_weight(count)).flatten();
+        let unfair = is_waited_for
+            .then(|| stat::unfair_weight(count, true))
+            .flatten();
         let at = (unfair.is_some() || weight.is_some()).then(|| self.at(ObjectKind::Write, site));
         let error = self.try_take();
         if error != 0 {
             return error;
         }
         self.note_writer(site);
-        if is_waited_for {
+        let is_noted = is_waited_for && stat::notes_owner(self.address(), count);
+        if is_noted {
             stat::takes(self.address());
         }
         if let (Some(at), Some(unfair)) = (at, unfair) {
@@ -167,6 +187,8 @@ impl RwLock {
         }
         if let (Some(at), Some(weight)) = (at, weight) {
             self.observed.store(stat::sample(at, weight), Relaxed);
+        } else if is_noted {
+            self.observed.store(flight::NOTED, Relaxed);
         }
         0
     }
@@ -175,13 +197,15 @@ impl RwLock {
     pub(super) fn wait_to_write_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let at = self.at(ObjectKind::Write, site);
         let wait = stat::Wait::begin(at, self.holder(), self.writes());
+        stat::has_release_noted(&self.observed);
         let error = self.take(until);
         if error == 0 {
             self.note_writer(site);
             let flight = wait.over(self.writes()).flight;
-            self.observed.store(flight, Relaxed);
+            self.observed.store(stat::or_noted(flight), Relaxed);
         } else {
             wait.gave_up();
+            self.has_waited();
         }
         error
     }
@@ -189,19 +213,34 @@ impl RwLock {
     /// Releases the lock, whose writer's acquisition may be recorded.
     #[cold]
     pub(super) fn release_counted(&self, release: impl FnOnce()) {
-        // While a reader holds the lock there is no writer: the number is the caller's own, or 0.
+        // While a reader holds the lock there is no writer: a flight is the caller's own.
         let flight = self.observed.load(Relaxed);
+        if flight == 0 {
+            return release();
+        }
+        let lock = self.recommended();
+        let is_writers = lock.is_write_locked();
         if config::get().profile {
-            let lock = self.recommended();
-            let is_writers = lock.is_write_locked();
             // Readers do not count.
             let count = is_writers.then(|| self.writes());
             stat::releases(self.address(), count, !is_writers && lock.is_contended());
         }
-        if flight == 0 {
-            return release();
+        if is_writers {
+            self.observed.store(0, Relaxed);
         }
-        self.observed.store(0, Relaxed);
-        stat::released_by(flight, release);
+        // The mark stays for other readers: the last one's release is what a writer waits for.
+        match flight {
+            flight::NOTED => release(),
+            flight => stat::released_by(flight, release),
+        }
+    }
+
+    /// A wait has ended without an acquisition that has a release of its own. Its mark, if the
+    /// owner did not see it, would have the releases of all later readers looked at.
+    fn has_waited(&self) {
+        if !self.recommended().is_contended() {
+            // Relaxed: as where it is set.
+            _ = (self.observed).compare_exchange(flight::NOTED, 0, Relaxed, Relaxed);
+        }
     }
 }

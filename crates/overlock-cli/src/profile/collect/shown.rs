@@ -82,14 +82,12 @@ impl Shown {
                     (true, false) => known.get(&object).copied().flatten(),
                     (false, _) => None,
                 };
-                let noted_tid = owned.tid * u32::from(owned.is_of(object));
                 let who = match named {
-                    // Only the C library's say so when they are released.
-                    Some(0) if self.is_glibc => Who::Waiter,
+                    Some(0) => Who::Waiter,
                     Some(own) if own == tid => Who::Waiter,
                     // It has passed by those who noted that they wait.
-                    Some(other) if other != 0 && other != noted_tid => Who::Holder(other),
-                    _ => noted,
+                    Some(other) => Who::Holder(other),
+                    None => noted,
                 };
                 if tid != 0 && who != Who::Holder(0) {
                     found.push(Lasting {
