@@ -167,7 +167,7 @@ pub trait Platform: Atomics {
             let is_over = match limit {
                 Spin::Forever => false,
                 Spin::Polls(most) => polls >= most,
-                Spin::Until(end) => polls.is_multiple_of(POLLS_PER_CLOCK) && Self::now() >= end,
+                Spin::Until(end) => polls % POLLS_PER_CLOCK == 0 && Self::now() >= end,
             };
             if is_over {
                 return Err(seen);

@@ -224,9 +224,10 @@ pub fn acquired(lock: usize, class: ClassId, how: How, site: Site) {
 /// lock, another thread may have.
 #[inline]
 pub fn release(lock: usize) {
-    if !releases(lock)
-        && let Some(_me) = thread::enter()
-    {
+    if releases(lock) {
+        return;
+    }
+    if let Some(_me) = thread::enter() {
         thread::lose(lock);
     }
 }
@@ -249,10 +250,13 @@ fn releases(lock: usize) -> bool {
 #[cold]
 #[inline(never)]
 fn release_others(lock: usize, site: Site) {
-    if let Some(me) = thread::enter()
-        && let Some((holder, held)) = thread::lose(lock)
-        && locks::is_current(lock, held.class)
-    {
+    let Some(me) = thread::enter() else {
+        return;
+    };
+    let Some((holder, held)) = thread::lose(lock) else {
+        return;
+    };
+    if locks::is_current(lock, held.class) {
         let at = Held {
             site: site.or_caller(),
             ..held

@@ -76,10 +76,10 @@ static SAID: AtomicU32 = AtomicU32::new(0);
 /// Says once that a table is full.
 #[cold]
 pub(super) fn once(what: u32) {
-    if SAID.fetch_or(1 << what, Relaxed) & 1 << what == 0
-        && let Some(mut out) = Out::text()
-        && let Some(text) = TEXTS.get(what as usize)
-    {
+    if SAID.fetch_or(1 << what, Relaxed) & 1 << what != 0 {
+        return;
+    }
+    if let (Some(mut out), Some(text)) = (Out::text(), TEXTS.get(what as usize)) {
         // An `Out` does not fail.
         let _ = writeln!(out, "lockdep: {text}");
     }

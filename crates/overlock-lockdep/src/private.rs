@@ -13,9 +13,10 @@ pub use super::thread::Held;
 /// The calling thread is about to wait for the lock, if it is not free.
 #[inline]
 pub fn wanted(held: &Held) {
-    if !thread::is_idle()
-        && let Some(me) = thread::enter()
-    {
+    if thread::is_idle() {
+        return;
+    }
+    if let Some(me) = thread::enter() {
         check::wanted(&me, held);
     }
 }

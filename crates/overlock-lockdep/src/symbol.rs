@@ -136,7 +136,7 @@ fn symbol(name: &[u8], address: usize, begin: usize, f: &mut fmt::Formatter<'_>)
 
 /// A name of Rust as people write it.
 fn demangled(name: &[u8]) -> Option<rustc_demangle::Demangle<'_>> {
-    rustc_demangle::try_demangle(str::from_utf8(name).ok()?).ok()
+    rustc_demangle::try_demangle(core::str::from_utf8(name).ok()?).ok()
 }
 
 /// Whether the function that makes a call at this address is of overlock's own crates, as far as

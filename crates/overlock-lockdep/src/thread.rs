@@ -221,9 +221,12 @@ impl Thread {
     #[inline]
     pub(super) fn push(&self, held: &Held) -> bool {
         let depth = self.depth();
-        if depth != 0
-            && let Some(index) = self.find(held.lock)
-        {
+        let index = if depth == 0 {
+            None
+        } else {
+            self.find(held.lock)
+        };
+        if let Some(index) = index {
             let entry = &self.held[index];
             if entry.get().is_some_and(|before| before.is_same(held)) {
                 entry.rest.fetch_add(AGAIN, Relaxed);

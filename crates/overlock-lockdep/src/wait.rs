@@ -91,9 +91,10 @@ pub(super) fn begin(me: &Entered, wanted: &Held) {
     // SeqCst: pairs with `waits_for`.
     wait.lock.store(wanted.lock, SeqCst);
     // A thread without locks blocks nobody.
-    if me.depth() != 0
-        && let Some(circle) = search(me)
-    {
+    if me.depth() == 0 {
+        return;
+    }
+    if let Some(circle) = search(me) {
         report::make(me, &Finding::Deadlock(&circle));
     }
 }
@@ -109,9 +110,10 @@ pub(super) fn end(me: &Entered, lock: usize) {
 pub(super) fn check(me: &Entered) -> bool {
     let mut found = false;
     for thread in thread::all() {
-        if thread.waits_for().is_some()
-            && let Some(circle) = search(thread)
-        {
+        if thread.waits_for().is_none() {
+            continue;
+        }
+        if let Some(circle) = search(thread) {
             report::make(me, &Finding::Deadlock(&circle));
             found = true;
         }

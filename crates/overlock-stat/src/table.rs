@@ -247,9 +247,10 @@ fn make_waits(number: u32) {
     let mut name = Name::of(WAITS_PREFIX);
     name.numbered(number);
     let file = open(&name);
-    if file >= 0
-        && let Some(made) = made_of(file, &name)
-    {
+    if file < 0 {
+        return;
+    }
+    if let Some(made) = made_of(file, &name) {
         single::start(made, THRESHOLD_NS.load(Relaxed), pid());
     }
 }

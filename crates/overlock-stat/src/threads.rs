@@ -104,9 +104,10 @@ fn begins(table: &Table) {
 
 unsafe extern "C" fn ends(_: *mut c_void) {
     let counted = STATE.replace(State::Ended);
-    if counted == State::CountedIn(generation())
-        && let Some(table) = table::get()
-    {
+    if counted != State::CountedIn(generation()) {
+        return;
+    }
+    if let Some(table) = table::get() {
         deferred::flush();
         table.header.thread_ends.fetch_add(clock::now(), Relaxed);
         table.header.alive.fetch_sub(1, Relaxed);

@@ -112,7 +112,7 @@ mod tests {
         let base = stack.as_ptr().addr();
         let load = |at: usize| {
             let index = at.checked_sub(base)? / 8;
-            at.is_multiple_of(8).then(|| stack.get(index).copied())?
+            (at % 8 == 0).then(|| stack.get(index).copied())?
         };
         let caller = step(0x1_0000_1000, &mut registers, last, load)?;
         Some([caller, registers[FP], registers[SP] - base])

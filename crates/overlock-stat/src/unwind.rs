@@ -206,7 +206,7 @@ fn step(
     let sp = registers[SP];
     let load = |at: usize| {
         // Frames are above the stack pointer: the present one's own is not read.
-        let is_word = at.is_multiple_of(8) && at >= sp && at < end;
+        let is_word = at % 8 == 0 && at >= sp && at < end;
         // SAFETY: a word of this thread's stack, by the compiler's word, and within its bounds.
         is_word.then(|| unsafe { ptr::with_exposed_provenance::<usize>(at).read() })
     };

@@ -39,7 +39,7 @@ impl Return {
     /// At `bytes` above the one before.
     pub fn new(address: usize, bytes: usize) -> Self {
         let words = bytes / WORD;
-        let fits = words >> DISTANCE == 0 && bytes.is_multiple_of(WORD);
+        let fits = words >> DISTANCE == 0 && bytes % WORD == 0;
         let words = if fits { words as u64 } else { 0 };
         // Programs have no addresses of more bits.
         Return((address as u64) << DISTANCE | words)

@@ -8,37 +8,39 @@
 //! - `wake_one(word)` and `wake_all(word)` wake sleepers of the word that lies, or lay, there. They
 //!   do not access it.
 
-cfg_select! {
-    all(windows, not(miri)) => {
-        #[path = "address/windows.rs"]
-        mod system;
-    }
-    target_vendor = "apple" => {
-        #[path = "address/apple.rs"]
-        mod system;
-        mod table;
-    }
-    target_os = "freebsd" => {
-        #[path = "address/freebsd.rs"]
-        mod system;
-    }
-    target_os = "openbsd" => {
-        #[path = "address/openbsd.rs"]
-        mod system;
-    }
-    target_os = "dragonfly" => {
-        #[path = "address/dragonfly.rs"]
-        mod system;
-    }
-    // Without atomics, as the compiler says it; WASI's standard library panics by itself.
-    all(target_family = "wasm", target_os = "unknown", not(target_feature = "atomics")) => {
-        #[path = "address/alone.rs"]
-        mod system;
-    }
-    _ => {
-        #[path = "address/table.rs"]
-        mod system;
-    }
-}
+// `alone` is for WebAssembly without atomics, as the compiler says it. WASI's standard library
+// panics by itself.
+#[cfg_attr(all(windows, not(miri)), path = "address/windows.rs")]
+#[cfg_attr(target_vendor = "apple", path = "address/apple.rs")]
+#[cfg_attr(target_os = "freebsd", path = "address/freebsd.rs")]
+#[cfg_attr(target_os = "openbsd", path = "address/openbsd.rs")]
+#[cfg_attr(target_os = "dragonfly", path = "address/dragonfly.rs")]
+#[cfg_attr(
+    all(
+        target_family = "wasm",
+        target_os = "unknown",
+        not(target_feature = "atomics")
+    ),
+    path = "address/alone.rs"
+)]
+#[cfg_attr(
+    not(any(
+        all(windows, not(miri)),
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "openbsd",
+        target_os = "dragonfly",
+        all(
+            target_family = "wasm",
+            target_os = "unknown",
+            not(target_feature = "atomics")
+        )
+    )),
+    path = "address/table.rs"
+)]
+mod system;
+
+#[cfg(target_vendor = "apple")]
+mod table;
 
 pub(crate) use system::{wait, wake_all, wake_one};

@@ -94,7 +94,10 @@
 //!
 //! # Features
 //!
-//! - `lock_api` (default): the `Raw*` traits of lock_api 0.5 for the raw locks.
+//! None is on by default.
+//!
+//! - `lock_api`: the `Raw*` traits of lock_api 0.5 for the raw locks. It needs Rust 1.95, the rest
+//!   1.85.
 //! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their
 //!   data.
 //! - `family`: the kernel's lock family for threads, as raw locks in `spin`, [`sleep`] and

@@ -1,7 +1,7 @@
 //! Every mutual-exclusion lock of the family whose waiters sleep, for threads.
 //!
 //! Their states and bounds: [`overlock_core::sleep`]. They protect data inside `lock_api::Mutex`
-//! (feature `lock_api`, on by default), or are used by hand through [`RawLock`] and the traits
+//! (feature `lock_api`), or are used by hand through [`RawLock`] and the traits
 //! beside it:
 #![cfg_attr(feature = "lock_api", doc = "```")]
 #![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]

@@ -1,7 +1,7 @@
 //! Every spinlock of the family, for threads.
 //!
 //! Their states and bounds: [`overlock_family::spin`]. They protect data inside `lock_api::Mutex`
-//! (feature `lock_api`, on by default), or are used by hand through [`RawLock`]:
+//! (feature `lock_api`), or are used by hand through [`RawLock`]:
 #![cfg_attr(feature = "lock_api", doc = "```")]
 #![cfg_attr(not(feature = "lock_api"), doc = "```ignore")]
 //! use overlock::spin::{Hybrid, RawLock};

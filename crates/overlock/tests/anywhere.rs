@@ -87,7 +87,7 @@ fn writers_exclude_readers_and_readers_share() {
     let (pair, rare) = (RwLock::new((0, 0)), PerCpuRwLock::new((0, 0)));
     crowd(|number| {
         for turn in 0..TURNS {
-            if (number + turn).is_multiple_of(8) {
+            if (number + turn) % 8 == 0 {
                 let mut pair = pair.write();
                 pair.0 += 1;
                 thread::yield_now();
@@ -96,7 +96,7 @@ fn writers_exclude_readers_and_readers_share() {
                 let pair = pair.read();
                 assert_eq!(pair.0, pair.1);
             }
-            if (number + turn).is_multiple_of(64) {
+            if (number + turn) % 64 == 0 {
                 let mut pair = rare.write();
                 pair.0 += 1;
                 thread::yield_now();
@@ -118,7 +118,7 @@ fn a_queue_of_condition_variables_loses_nothing() {
     let (queue, changed) = (Mutex::new(Vec::new()), [const { Condvar::new() }; 2]);
     let sum = AtomicU32::new(0);
     crowd(|number| {
-        let is_producer = number.is_multiple_of(2);
+        let is_producer = number % 2 == 0;
         for turn in 0..TURNS {
             let mut queue = queue.lock();
             if is_producer {

@@ -97,7 +97,7 @@ fn locks_work_under_a_filter_that_kills() {
             drop(semaphore.acquire());
             let mut turn = turn.lock();
             *turn += 1;
-            if turn.is_multiple_of(2) {
+            if *turn % 2 == 0 {
                 turned.notify_all();
             } else {
                 turned.wait_for(&mut turn, Duration::from_millis(1));

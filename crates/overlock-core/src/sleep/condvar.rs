@@ -151,9 +151,10 @@ const NOTIFIED: u32 = LEAVING << 1;
 /// jumped is not woken, but those behind it.
 fn wake<P: FutexPlatform>(id: NodeId, is_alone: bool) {
     let mut next = Some(id);
-    while let Some(id) = next
-        && !wake_one::<P>(id, is_alone)
-    {
+    while let Some(id) = next {
+        if wake_one::<P>(id, is_alone) {
+            break;
+        }
         next = pass_by::<P>(id);
     }
 }
@@ -545,9 +546,10 @@ impl<P: FutexPlatform> Condvar<P> {
         let mut tail: Option<NodeId> = None;
         let (mut count, mut has_rank) = (0, false);
         let mut next = waiters.first();
-        while let Some(id) = next
-            && count < most
-        {
+        while let Some(id) = next {
+            if count == most {
+                break;
+            }
             next = waiters.after(id);
             // waiting -> notified
             let Ok(rank) = Self::end_waiting(id, NOTIFIED) else {

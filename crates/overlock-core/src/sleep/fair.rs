@@ -8,8 +8,8 @@ use crate::sleep::overlock::Overlock;
 /// An [`Overlock`] each of whose unlocks hands it off to a sleeper, if there is one, past all other
 /// threads.
 ///
-/// A handoff costs a wake-up during which nobody is in the critical section. Waiters that still spin
-/// are not in the queue: they may take a lock that nobody sleeps for.
+/// A handoff costs a wake-up during which nobody is in the critical section. Waiters that still
+/// spin are not in the queue: they may take a lock that nobody sleeps for.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct FairOverlock<P: Platform>(Overlock<P>);

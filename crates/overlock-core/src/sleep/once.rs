@@ -159,9 +159,10 @@ impl<P: Platform> Once<P> {
     #[inline]
     #[track_caller]
     pub fn call_once(&self, work: impl FnOnce()) {
-        if !self.is_done()
-            && let Some(mut runner) = self.become_runner(false)
-        {
+        if self.is_done() {
+            return;
+        }
+        if let Some(mut runner) = self.become_runner(false) {
             work();
             runner.end = OnceState::Done;
         }
@@ -172,9 +173,10 @@ impl<P: Platform> Once<P> {
     /// [`Poisoned`](OnceState::Poisoned).
     #[inline]
     pub fn call_once_force(&self, work: impl FnOnce(OnceState)) {
-        if !self.is_done()
-            && let Some(mut runner) = self.become_runner(true)
-        {
+        if self.is_done() {
+            return;
+        }
+        if let Some(mut runner) = self.become_runner(true) {
             work(runner.found);
             runner.end = OnceState::Done;
         }

@@ -339,7 +339,7 @@ impl<P: FutexPlatform> Overlock<P> {
             start = P::ticks();
         }
         // The clock's last digits are as good as random.
-        let mut probes = spread(start as usize).is_multiple_of(PROBES);
+        let mut probes = spread(start as usize) % PROBES == 0;
         let (mut surprises, mut check) = (0, CHECK_NS);
         // The first look takes long where PAUSE does.
         let mut last = None;

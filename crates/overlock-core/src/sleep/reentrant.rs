@@ -154,7 +154,8 @@ impl<L: RawLock<Token = ()>, I: ThreadId, P: Atomics> Reentrant<L, I, P> {
         self.depth.get()
     }
 
-    /// Undoes one acquisition. Returns whether it was the last, whose lock inside is to be released.
+    /// Undoes one acquisition. Returns whether it was the last, whose lock inside is to be
+    /// released.
     ///
     /// # Safety
     ///

@@ -130,12 +130,10 @@ impl Actor {
     /// Lets the actor run to its end.
     pub fn end(mut self) {
         let report = self.go(None);
-        if report == Report::End
-            && let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
-        {
+        assert_eq!(report, Report::End);
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
             resume_unwind(panic);
         }
-        assert_eq!(report, Report::End);
     }
 
     /// Lets the actor run until it sleeps, which it does before it ever reaches `point`.

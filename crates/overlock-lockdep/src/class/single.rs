@@ -102,9 +102,8 @@ pub(in super::super) fn own_class(lock: usize, number: u64, inside: &Inside<'_>)
 
 /// The lock with this number is gone.
 pub(in super::super) fn end(number: u64, inside: &Inside<'_>) {
-    if let Some(record) = node_of(number, inside).and_then(record)
-        && !record.mark.swap(true, Relaxed)
-    {
+    let record = node_of(number, inside).and_then(record);
+    if record.is_some_and(|record| !record.mark.swap(true, Relaxed)) {
         GONE.fetch_add(1, Relaxed);
     }
 }

@@ -69,10 +69,10 @@ impl Graph {
         if guards != 0 {
             self.note(key.guarded());
         }
-        if let (Some(known), Some(places)) = (self.known.get(), self.places.get())
-            && let Ok(place) = find(known, under)
-        {
-            places[place].store(number + 1, Relaxed);
+        if let (Some(known), Some(places)) = (self.known.get(), self.places.get()) {
+            if let Ok(place) = find(known, under) {
+                places[place].store(number + 1, Relaxed);
+            }
         }
     }
 

@@ -79,9 +79,9 @@ fn claim(lock: usize, mark: &AtomicU32, seen: u32) -> Option<ClassId> {
     let number = class::new_number();
     let own = |inside: &Inside<'_>| class::own_class(lock, number, inside);
     let (class, is_set) = set_inside(lock, number, own, &inside);
-    if class.number() == number
-        && let Some((claim, _)) = claims().find(|(_, of)| *of == 0)
-    {
+    let is_set_by_us = class.number() == number;
+    let free = is_set_by_us.then(|| claims().find(|(_, of)| *of == 0));
+    if let Some((claim, _)) = free.flatten() {
         claim.seen.store(seen, Relaxed);
         claim.number.store(number, Relaxed);
         claim.lock.store(lock, Relaxed);

@@ -9,9 +9,9 @@ use super::{ArcReadGuard, ReadGuard, SharedLock};
 use crate::deadline;
 use crate::watch::How;
 
-/// Readers that may read already. They wait for the thread that writes, and not for one that waits
-/// to write: so a stream of them can keep writers out for ever. A thread that writes, or is about to
-/// [upgrade](crate::guard::Guard::upgrade), waits for itself.
+/// Readers that may read already. They wait for the thread that writes, and not for one that
+/// waits to write: so a stream of them can keep writers out for ever. A thread that writes, or is
+/// about to [upgrade](crate::guard::Guard::upgrade), waits for itself.
 ///
 /// ```
 /// let lock = overlock::RwLock::new(1);
@@ -107,8 +107,8 @@ impl<R: RawRecursiveRwLock, T: ?Sized> SharedLock<R, T> {
         Some(unsafe { Self::reader(Arc::clone(self), token) })
     }
 
-    /// As [`try_read_recursive_for`](Self::try_read_recursive_for), with a guard that keeps the lock
-    /// alive.
+    /// As [`try_read_recursive_for`](Self::try_read_recursive_for), with a guard that keeps the
+    /// lock alive.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn try_read_arc_recursive_for(

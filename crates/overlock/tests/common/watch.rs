@@ -55,9 +55,9 @@ pub fn join(lock: &str, states: &[ThreadState], mut threads: Vec<JoinHandle<()>>
     let mut last = 0;
     let mut since = Instant::now();
     while !threads.is_empty() {
-        let ended: Vec<_> = threads
-            .extract_if(.., |thread| thread.is_finished())
-            .collect();
+        let (ended, running): (Vec<_>, Vec<_>) =
+            threads.into_iter().partition(JoinHandle::is_finished);
+        threads = running;
         for thread in ended {
             if let Err(panic) = thread.join() {
                 std::panic::resume_unwind(panic);

@@ -254,12 +254,12 @@ impl<P: Platform> State<P> {
         if self.aborted.get() {
             return Err(Error::Aborted);
         }
-        if self.acquired.get() == 0
-            && let Some(waiter) = &self.waiter
-        {
-            // Wounds were for locks that it has released (I2). Relaxed: they were set under wait
-            // locks, under which those locks were released later.
-            waiter.node().info.store(0, Relaxed);
+        if self.acquired.get() == 0 {
+            if let Some(waiter) = &self.waiter {
+                // Wounds were for locks that it has released (I2). Relaxed: they were set under
+                // wait locks, under which those locks were released later.
+                waiter.node().info.store(0, Relaxed);
+            }
         }
         Ok(())
     }

@@ -58,14 +58,13 @@ pub(super) fn nanos_of(ticks: u64) -> u64 {
 fn measure_ticks() {
     let nanos = clock::now().as_nanos().checked_sub(START.0.load(Relaxed));
     let ticks = clock::ticks().checked_sub(START.1.load(Relaxed));
-    if let (Some(nanos), Some(ticks)) = (nanos, ticks)
-        && nanos > LOOK_NS
-    {
-        let ticks = u128::from(ticks) * u128::from(NANOS) / u128::from(nanos);
-        // Else the counter was set, as when the machine slept.
-        if let Ok(ticks @ 256..=4096) = u64::try_from(ticks) {
-            TICKS.store(ticks, Relaxed);
-        }
+    let (Some(nanos @ LOOK_NS..), Some(ticks)) = (nanos, ticks) else {
+        return;
+    };
+    let ticks = u128::from(ticks) * u128::from(NANOS) / u128::from(nanos);
+    // Else the counter was set, as when the machine slept.
+    if let Ok(ticks @ 256..=4096) = u64::try_from(ticks) {
+        TICKS.store(ticks, Relaxed);
     }
 }
 
@@ -211,9 +210,10 @@ impl Stolen {
     fn is_much<F: Files>(&self, files: &F) -> bool {
         let looks = self.looks.load(Relaxed);
         self.looks.store((looks + 1) % STOLEN_LOOKS, Relaxed);
-        if looks == 0
-            && let Some((all, stolen)) = Self::times(files)
-        {
+        if looks > 0 {
+            return self.is_much.load(Relaxed);
+        }
+        if let Some((all, stolen)) = Self::times(files) {
             let all_before = self.all.swap(all, Relaxed);
             let stolen_before = self.stolen.swap(stolen, Relaxed);
             let (all, stolen) = (

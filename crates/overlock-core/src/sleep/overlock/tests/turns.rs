@@ -22,7 +22,7 @@ fn prober(thread: usize, lock: Lock) -> Actor {
     let actor = actor(thread, move || {
         let now = Toy::ticks();
         // It reads the clock twice before.
-        let looks = |delay: &u64| spread((now + delay + 2) as usize).is_multiple_of(PROBES);
+        let looks = |delay: &u64| spread((now + delay + 2) as usize) % PROBES == 0;
         Toy::pause(Pause::Delay((0..).find(looks).expect("there is one")));
         lock.lock();
     });
