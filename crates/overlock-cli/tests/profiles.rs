@@ -7,6 +7,7 @@ mod synthetic;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use assert_cmd::Command;
 use common::{cpu_time, overlock, refused, text};
 use overlock_profile::{Profile, json};
 use serde_json::Value;
@@ -37,6 +38,23 @@ fn a_profile_of_many_locks_and_threads_is_drawn_soon() {
     }
     let (took, _) = cpu_time(&arguments);
     assert!(took < 120.0, "{took}");
+}
+
+/// Fails where each lock takes room for all lengths that its waits might have: another 90 MB here,
+/// and a gigabyte for 100,000 locks.
+#[test]
+fn a_profile_of_many_locks_takes_little_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = Size {
+        waits: 10_000,
+        locks: 10_000,
+        threads: 100,
+    };
+    let kept = keep(&dir, "p.json", &profile(size, 1.0));
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v 100000 && exec \"$0\" report \"$1\""]);
+    command.arg(assert_cmd::cargo::cargo_bin!("overlock"));
+    assert!(text(command.arg(kept)).starts_with("server: "));
 }
 
 #[test]

@@ -41,7 +41,12 @@ impl Profile {
         let mut text = Vec::new();
         from.read_to_end(&mut text)
             .map_err(|error| Unreadable::Json(serde_json::Error::io(error)))?;
-        let profile: Self = serde_json::from_slice(&text).map_err(Unreadable::Json)?;
+        Self::of(&text)
+    }
+
+    /// Not generic, so that this crate's settings optimise it, whatever the caller's are.
+    fn of(text: &[u8]) -> Result<Self, Unreadable> {
+        let profile: Self = serde_json::from_slice(text).map_err(Unreadable::Json)?;
         if profile.version != VERSION {
             return Err(Unreadable::Version(profile.version));
         }
