@@ -462,6 +462,17 @@ impl<P: FutexPlatform> Condvar<P> {
         waiters.ids().any(|id| !Self::remove(&waiters, id))
     }
 
+    /// Whether a thread waits, not notified yet, whose lock is another one than this. Takes the
+    /// wait lock if anybody waits.
+    pub fn waits_with_another(&self, lock: &Overlock<P>) -> bool {
+        let address = ptr::from_ref(lock).addr();
+        !self.list.looks_empty()
+            && self.list.lock().ids().any(|id| {
+                let node = id.node::<P>();
+                node.info.load(Relaxed) < LEAVING && node.lock.load(Relaxed) != address
+            })
+    }
+
     /// Takes a waiter that has jumped out of the list, as its thread may not come back. Returns
     /// false for any other.
     fn remove(waiters: &Waiters<'_, P>, id: NodeId) -> bool {

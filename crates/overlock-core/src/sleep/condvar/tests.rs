@@ -552,6 +552,36 @@ fn waiters_notified_together_may_have_different_locks() {
     assert!(!locks[1].is_contended());
 }
 
+/// Fails where a waiter counts that has left: the next one may use another lock.
+#[test]
+fn a_waiter_with_another_lock_is_seen_while_it_waits() {
+    let condvar: &'static Condvar<Toy> = Box::leak(Box::new(Condvar::new()));
+    let locks: &'static [Overlock<Toy>; 2] =
+        Box::leak(Box::new([Overlock::new(), Overlock::new()]));
+    let sleeper = |number| {
+        let part = actor(number, || {
+            locks[0].lock();
+            // SAFETY: locked above.
+            unsafe { condvar.wait(&locks[0], ()) };
+            // SAFETY: `wait` has locked it again.
+            unsafe { locks[0].unlock(()) };
+        });
+        part.sleep();
+        part
+    };
+    assert!(!condvar.waits_with_another(&locks[1]));
+    let notified = sleeper(1);
+    assert!(!condvar.waits_with_another(&locks[0]) && condvar.waits_with_another(&locks[1]));
+    assert!(condvar.notify_one() && !condvar.waits_with_another(&locks[1]));
+    notified.end();
+    let jumps = sleeper(2);
+    assert!(condvar.waits_with_another(&locks[1]));
+    // In the list, and not a waiter any more.
+    jump_out::<Toy>(NodeId::new(2, 0));
+    assert!(!condvar.waits_with_another(&locks[1]));
+    jumps.end();
+}
+
 #[test]
 fn eight_bytes() {
     static CONDVAR: Condvar<Toy> = Condvar::new();
