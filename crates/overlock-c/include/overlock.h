@@ -137,7 +137,7 @@ int ovl_rwlock_destroy(ovl_rwlock_t *rwlock);
 int ovl_rwlock_after_fork(ovl_rwlock_t *rwlock, int written);
 
 /* Acquires the lock together with other readers. 0. A thread that reads already must not: it might
- * wait for a writer that waits for it. The process aborts if there are more than 2^25 readers. */
+ * wait for a writer that waits for it. The process aborts if there are more than 2^24 readers. */
 int ovl_rwlock_rdlock(ovl_rwlock_t *rwlock);
 
 /* Acquires the lock together with other readers if that needs no waiting. 0, or EBUSY: a writer

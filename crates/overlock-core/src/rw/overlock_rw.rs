@@ -12,10 +12,10 @@
 //! `gate: Overlock`, the recommended mutex, and `word: u32`:
 //!
 //! ```text
-//!     31       30       29       28        27          26        25   24      0
-//! +---------+-------+--------+--------+-----------+------------+------+---------+
-//! | writing | first | others | closed | upgrading | upgradable | full | readers |
-//! +---------+-------+--------+--------+-----------+------------+------+---------+
+//!     31       30       29       28        27          26          25       24   23      0
+//! +---------+-------+--------+--------+-----------+------------+----------+------+---------+
+//! | writing | first | others | closed | upgrading | upgradable | reserved | full | readers |
+//! +---------+-------+--------+--------+-----------+------------+----------+------+---------+
 //! ```
 //!
 //! | bits | who writes them, and when |
@@ -23,7 +23,8 @@
 //! | writing | set by an acquisition for writing, cleared by its unlock |
 //! | first | set by the gate's owner, which is about to halt on the word; cleared by it, and by the thread that kicks it. A thread of rank sets it with others |
 //! | others | set by a reader or an upgrader that is about to halt on the word; cleared by the thread that kicks them |
-//! | closed | set by the gate's owner or a writer of rank, which newcomers may not bypass, or for the first by a fair unlock; cleared by it |
+//! | closed | set by a writer that owns the gate or has a rank, which newcomers may not bypass, or for the gate's owner by a fair unlock; cleared by it |
+//! | reserved | set by an upgradable reader that owns the gate, which only readers may bypass; cleared by it |
 //! | upgrading | set and cleared by the upgradable reader: it waits until the other readers have left |
 //! | upgradable | set with the share of the upgradable reader, and cleared with it |
 //! | readers | each reader, coming and going |
@@ -50,7 +51,8 @@
 //! ```text
 //! a reader      sleeps, and begins again; after BARGE_DELAY it counts itself behind the writer
 //! a writer, an  waits for the gate. Its owner spins on the word for 5 us, then sleeps on it. A writer that finds
-//! upgradable    only readers closes the lock at once, others at the first poll after BARGE_DELAY
+//! upgradable    only readers closes the lock at once, another one at the first poll after BARGE_DELAY. An
+//!               upgradable reserves it then
 //! the upgrader  sets upgrading, spins for 5 us, sleeps
 //! ```
 //!
@@ -68,10 +70,10 @@
 //! - I1: writing is set only by an exchange that finds writing clear and no reader, or only the
 //!   upgrader's share. So a thread that has counted itself owns a share whenever writing is clear,
 //!   until it leaves.
-//! - I2: first and closed are set only while a thread owns the gate, or a thread of rank waits, and
-//!   has not polled since. The gate's owner clears both as it acquires or gives up. A writer of
-//!   rank clears closed as it acquires. As it gives up it clears both, and kicks: others set them
-//!   again.
+//! - I2: first, closed and reserved are set only while a thread owns the gate, or a thread of rank
+//!   waits, and has not polled since. The gate's owner clears them as it acquires or gives up. A
+//!   writer of rank clears closed as it acquires. As it gives up it clears all three, and kicks:
+//!   others set them again.
 //! - I3: others is set only together with what its sleepers wait for: writing, closed or upgrading;
 //!   or, by a writer of rank, readers. A thread that ends one of the three clears others too and
 //!   kicks all, or sets the next of the three. First is cleared only with a kick for all, or as
@@ -115,13 +117,15 @@
 //! - A writer at the gate that finds writers may be bypassed by them until BARGE_DELAY has passed
 //!   and it polls; each of their unlocks makes it poll. So it waits for the gate, which has the
 //!   bounds of [`overlock`](crate::sleep::overlock), for BARGE_DELAY, and for those that are inside
-//!   then.
+//!   then. The same holds for an upgradable reader, and writers and upgradable readers.
+//! - An upgradable reader keeps no reader out before it upgrades. So the one inside may wait for a
+//!   reader while another waits.
 //! - A reader may be bypassed by writers for BARGE_DELAY. At its first poll after that it is
 //!   counted, if a writer is inside and the lock is not closed. It owns its share as soon as that
 //!   writer leaves.
 //! - A fair unlock closes the lock for a gate's owner that sleeps: that one is the next to exclude
 //!   others. Threads that are awake, or have not come to the gate yet, are promised nothing.
-//! - At most 2^25 readers.
+//! - At most 2^24 readers.
 //!
 //! # Where this deviates from the published forms
 //!
@@ -153,8 +157,9 @@ use crate::sleep::Overlock;
 pub const BARGE_DELAY_NS: u64 = 2_000_000;
 
 const READER: u32 = 1;
-const FULL: u32 = 1 << 25;
+const FULL: u32 = 1 << 24;
 const READERS: u32 = (FULL << 1) - 1;
+const RESERVED: u32 = 1 << 25;
 const UPGRADABLE: u32 = 1 << 26;
 const UPGRADING: u32 = 1 << 27;
 const CLOSED: u32 = 1 << 28;

@@ -62,6 +62,30 @@ fn a_recursive_reader_waits_for_the_thread_that_writes() {
     });
 }
 
+/// Correct code, since a reader waits for writers alone: one thread has the upgradable share and
+/// waits for a reader, and another one waits for the share, for longer than it may be bypassed.
+#[test]
+fn a_reader_does_not_wait_for_upgradable_readers() {
+    let lock = &RwLock::new(1);
+    let second = &OnceLock::new();
+    thread::scope(|scope| {
+        let mut first = lock.upgradable_read();
+        scope.spawn(|| {
+            let _ = second.set(Caller::here());
+            drop(lock.upgradable_read());
+        });
+        assert!(until(second, Caller::is_asleep));
+        for _ in 0..2 {
+            // Wakes the second one, which finds the share taken again, and its patience at an end.
+            let writer = RwLockUpgradableReadGuard::upgrade(first);
+            first = RwLockWriteGuard::downgrade_to_upgradable(writer);
+            assert!(until(second, Caller::is_asleep));
+        }
+        let reads = scope.spawn(|| lock.try_read_for(Duration::from_secs(20)).is_some());
+        assert!(reads.join().unwrap());
+    });
+}
+
 #[test]
 fn constructors_by_the_names_of_0_12() {
     static MUTEX: Mutex<u32> = const_mutex(1);

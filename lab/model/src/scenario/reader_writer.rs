@@ -85,10 +85,12 @@ impl<W: World, L: RawRwLock> Abilities<W, L> {
         acts.iter().all(|act| match act {
             ReadPast | ReadLater | TryReadPast | ReadPastWithin(_) | ReadAgain | ReadRanked
             | WriteRanked | WriteRankedWithin(_) => self.passing.is_some(),
-            Read | TryRead | ReadFor(_) | ReadOther | Write | TryWrite | Interrupted => true,
+            Read | TryRead | ReadFor(_) | ReadOther | ReadUnderOther | Write | TryWrite
+            | Interrupted => true,
             ReadWithin(_) | WriteWithin(_) => self.timed.is_some(),
             Downgrade => self.downgrade.is_some(),
             Upgradable
+            | UpgradableOverOther
             | TryUpgradable
             | UpgradableWithin(_)
             | Upgrade
@@ -154,7 +156,7 @@ fn played<W: World, L: RawRwLock>(
 pub struct Shared<W: World, L> {
     lock: L,
     guarded: W::Data,
-    /// Another lock, where a thread reads one: it guards nothing.
+    /// Another lock, where a thread uses one: it guards nothing.
     other: Option<L>,
     /// A thread that stays sleeps on this; nobody kicks it.
     nobody: W::U32,
@@ -199,7 +201,8 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
             guarded: W::Data::new(),
             other: threads
                 .iter()
-                .any(|acts| acts.contains(&ReadOther))
+                .flat_map(|acts| acts.iter())
+                .any(|act| matches!(act, ReadOther | ReadUnderOther | UpgradableOverOther))
                 .then_some(L::INIT),
             nobody: W::U32::ZERO,
         }
@@ -224,6 +227,7 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
                 // SAFETY: just acquired by this thread.
                 unsafe { other.unlock_read(token) };
             }
+            ReadUnderOther => self.over_other(|| self.read_and_unlock(Some(self.lock.read()))),
             ReadWithin(nanos) => {
                 let (read, _) = abilities.timed.expect("checked before");
                 self.read_and_unlock(read(&self.lock, deadline(nanos)));
@@ -253,6 +257,7 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
             }
             Downgrade => special(abilities.downgrade),
             Upgradable
+            | UpgradableOverOther
             | TryUpgradable
             | UpgradableWithin(_)
             | Upgrade
@@ -264,6 +269,15 @@ impl<W: World, L: RawRwLock> Shared<W, L> {
             }
             ReadFair | WriteFair | UpgradableFair | BumpRead | BumpWrite => special(abilities.fair),
         }
+    }
+
+    /// Writes the other lock around `f`.
+    fn over_other(&self, f: impl FnOnce()) {
+        let other = self.other.as_ref().expect("created for this");
+        let token = other.write();
+        f();
+        // SAFETY: just acquired by this thread.
+        unsafe { other.unlock_write(token) };
     }
 
     fn inspect(&self) {
@@ -328,6 +342,10 @@ impl<W: World, L: RawUpgradeRwLock> Shared<W, L> {
             TryUpgrade => unsafe { lock.try_upgrade(token) },
             // SAFETY: acquired above by this thread.
             UpgradeWithin(nanos) => unsafe { lock.upgrade_until(token, deadline(nanos)) },
+            UpgradableOverOther => {
+                self.over_other(W::breathe);
+                Err(token)
+            }
             DowngradeUpgradable => {
                 // SAFETY: acquired above by this thread.
                 let token = unsafe { lock.downgrade_upgradable(token) };

@@ -183,7 +183,7 @@ fn too_many_readers_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "more than 33554432 readers")]
+#[should_panic(expected = "more than 16777216 readers")]
 fn too_many_readers_panic_where_the_trait_cannot_refuse() {
     let lock = leak();
     lock.word.store(FULL, Relaxed);

@@ -5,8 +5,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::wait::{Want, is_over};
 use super::{
-    CLOSED, FIRST, FULL, OTHERS, OverlockRw, READER, READERS, SHUT, UPGRADABLE, UPGRADING, WRITING,
-    kick_all,
+    CLOSED, FIRST, FULL, OTHERS, OverlockRw, READER, READERS, RESERVED, SHUT, UPGRADABLE,
+    UPGRADING, WRITING, kick_all,
 };
 use crate::platform::{Atomic, Deadline, FutexPlatform};
 use crate::raw::{RawFairRwLock, RawRwLock, RawUpgradeRwLock};
@@ -14,7 +14,7 @@ use crate::raw::{RawFairRwLock, RawRwLock, RawUpgradeRwLock};
 impl<P: FutexPlatform> OverlockRw<P> {
     fn enter_upgradable(&self) -> bool {
         let mut seen = self.word.load(Relaxed);
-        while seen & (SHUT | UPGRADABLE | FULL) == 0 {
+        while seen & (SHUT | UPGRADABLE | RESERVED | FULL) == 0 {
             // (0, n) -> (0, n + 1) U. RA: acquire, pairs with WU.
             match self.word.compare_exchange_weak(
                 seen,
@@ -64,7 +64,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
     /// Makes the upgradable reader, the only one inside, the writer.
     fn finish_upgrade(&self, seen: u32) -> bool {
         // The gate's owner and the sleeping readers go on waiting.
-        let next = WRITING | seen & (CLOSED | FIRST | OTHERS);
+        let next = WRITING | seen & (CLOSED | RESERVED | FIRST | OTHERS);
         // (0, 1) U -> (1, 0). WA: acquire, pairs with RU.
         self.word
             .compare_exchange(seen, next, Acquire, Relaxed)

@@ -4,8 +4,8 @@ use core::ptr;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed};
 
 use super::{
-    BARGE_DELAY_NS, CLOSED, FIRST, FULL, OTHERS, OverlockRw, Passing, READER, READERS, Refused,
-    SHUT, UPGRADABLE, WRITING, counted, is_awaited, kick_all,
+    BARGE_DELAY_NS, CLOSED, FIRST, FULL, OTHERS, OverlockRw, Passing, READER, READERS, RESERVED,
+    Refused, SHUT, UPGRADABLE, WRITING, counted, is_awaited, kick_all,
 };
 use crate::platform::{Atomic, Deadline, FutexPlatform, Pause, Spin, WakeClass};
 use crate::raw::{RawLock, RawTimedLock};
@@ -40,7 +40,7 @@ impl Want {
     /// Whether it can be had. Flags of sleepers, and its own closed, do not matter.
     fn is_free(self, word: u32) -> bool {
         match self {
-            Want::Write | Want::Ranked => word & !(CLOSED | FIRST | OTHERS) == 0,
+            Want::Write | Want::Ranked => word & !(CLOSED | RESERVED | FIRST | OTHERS) == 0,
             Want::Upgradable => word & (WRITING | UPGRADABLE) == 0,
         }
     }
@@ -57,8 +57,10 @@ impl Want {
             // Readers that sleep stay asleep, and wait for the writer now.
             Want::Write => WRITING | word & OTHERS,
             // So does the gate's owner.
-            Want::Ranked => WRITING | word & (FIRST | OTHERS),
-            Want::Upgradable => (word & !(CLOSED | FIRST | OTHERS)) + (READER | UPGRADABLE),
+            Want::Ranked => WRITING | word & (RESERVED | FIRST | OTHERS),
+            Want::Upgradable => {
+                (word & !(CLOSED | RESERVED | FIRST | OTHERS)) + (READER | UPGRADABLE)
+            }
         }
     }
 }
@@ -334,8 +336,11 @@ impl<P: FutexPlatform> OverlockRw<P> {
             }
             let flags = match want {
                 Want::Ranked => FIRST | OTHERS | CLOSED,
-                _ if P::now() >= barge_at => FIRST | CLOSED,
-                _ => FIRST,
+                _ if P::now() < barge_at => FIRST,
+                // Readers do not keep it out, and it may depend on them: the upgradable reader that
+                // is inside may wait for one.
+                Want::Upgradable => FIRST | RESERVED,
+                Want::Write => FIRST | CLOSED,
             };
             self.sleep(seen, flags, until);
         }
@@ -363,13 +368,13 @@ impl<P: FutexPlatform> OverlockRw<P> {
 
     /// Clears the flags of a thread that leaves without the lock. Without the gate, its owner may
     /// need them too.
-    fn give_up(&self, want: Want) {
+    pub(super) fn give_up(&self, want: Want) {
         let others = match want {
             Want::Ranked => FIRST | OTHERS,
             _ => OTHERS,
         };
         // I2, I3
-        let before = self.word.fetch_and(!(CLOSED | FIRST | OTHERS), Relaxed);
+        let before = (self.word).fetch_and(!(CLOSED | RESERVED | FIRST | OTHERS), Relaxed);
         if before & others != 0 {
             kick_all::<P>(&self.word);
         }

@@ -15,6 +15,8 @@ pub enum Act {
     ReadFor(u64),
     /// Reads under another lock.
     ReadOther,
+    /// Reads, and has written another lock meanwhile.
+    ReadUnderOther,
     /// Reads, whoever waits.
     ReadPast,
     /// Reads; whoever waits, after a while.
@@ -45,6 +47,8 @@ pub enum Act {
     Downgrade,
     /// Reads as the upgradable reader.
     Upgradable,
+    /// The same, and writes another lock meanwhile: correct, since no reader waits for it.
+    UpgradableOverOther,
     /// The same if that needs no waiting.
     TryUpgradable,
     /// The same unless so many nanoseconds pass first.
@@ -151,6 +155,7 @@ pub const PASSING: &[Script] = &[
     Script("past-upgrade",  STAYS,    &[&[Upgrade], &[ReadPast, ReadFor(1_000_000)], &[Read]]),
     Script("upgrade-stays", STAYS,    &[&[Upgrade], &[ReadFor(1_000_000)], &[Write]]),
     Script("upgrade-within-stays", STAYS, &[&[UpgradeWithin(100_000)], &[ReadFor(1_000_000)], &[Read, Upgradable]]),
+    Script("upgradable-over-other", VERY_SLOW, &[&[UpgradableOverOther], &[Upgradable], &[ReadUnderOther]]),
     Script("upgrade-very-slow", VERY_SLOW, &[&[Upgradable, Upgradable], &[Upgrade, Upgradable], &[Upgradable, Read]]),
     Script("reads-again",   PLAIN,    &[&[ReadAgain], &[Write], &[Write]]),
     Script("both-again",    PLAIN,    &[&[ReadAgain], &[Write], &[ReadAgain]]),

@@ -1,7 +1,8 @@
 //! The upgradable reader, and fair releases.
 
+use super::super::wait::Want;
 use super::*;
-use crate::platform::Pause;
+use crate::toy::set_rank;
 
 fn unlock_upgradable(lock: Lock) {
     // SAFETY: each test releases what it has acquired.
@@ -134,27 +135,94 @@ fn the_next_upgradable_reader_waits_at_the_gate() {
     }
 }
 
-/// "Bounds", and the kick in `take`: the upgradable reader at the gate closes the lock in the end,
-/// and wakes the readers that it kept out.
+/// Readers never wait for upgradable readers, however long one of them has waited for another: the
+/// first may wait for a thread that reads.
+#[test]
+fn readers_come_in_while_an_upgradable_reader_waits_for_another() {
+    let lock = leak();
+    lock.upgradable();
+    let waits = actor(1, move || lock.upgradable());
+    waits.sleep();
+    while word(lock) & (RESERVED | CLOSED) == 0 {
+        // It polls, finds another one, and sleeps again.
+        unlock_upgradable(lock);
+        lock.word.fetch_add(READER | UPGRADABLE, Relaxed);
+        waits.sleep();
+    }
+    assert!(lock.try_read().is_some() && lock.enter());
+    assert_eq!(lock.read_passing(Passing::Never, None), Ok(()));
+    (0..3).for_each(|_| unlock_read(lock));
+    unlock_upgradable(lock);
+    waits.end();
+    assert_eq!(word(lock), 1 | UPGRADABLE);
+}
+
+/// "Bounds": neither writers nor upgradable readers bypass the upgradable reader at the gate for
+/// ever.
 #[test]
 fn an_upgradable_reader_at_the_gate_is_not_bypassed_for_ever() {
     let lock = leak();
     lock.upgradable();
     let waits = actor(1, move || lock.upgradable());
     waits.sleep();
-    Toy::pause(Pause::Delay(BARGE_DELAY_NS));
-    while word(lock) & CLOSED == 0 {
+    while word(lock) & (RESERVED | CLOSED) == 0 {
         unlock_upgradable(lock);
         lock.word.fetch_add(READER | UPGRADABLE, Relaxed);
         waits.sleep();
     }
-    let reads = reader(2, lock, Passing::Never);
-    reads.sleep();
-    assert!(lock.try_read().is_none());
     unlock_upgradable(lock);
-    assert!(lock.try_upgradable().is_none());
-    // The kick was for both, but the lock is still closed.
+    assert!(lock.try_upgradable().is_none() && lock.try_write().is_none());
+    waits.end();
+    assert_eq!(word(lock), 1 | UPGRADABLE);
+}
+
+/// Writers that are inside, an upgraded one too, keep the reservation, and one of rank bypasses it.
+/// A waiter that gives up takes it back.
+#[test]
+fn a_reservation_outlives_writers() {
+    let lock = leak();
+    lock.write();
+    let waits = actor(1, move || lock.upgradable());
+    waits.sleep();
+    while word(lock) & (RESERVED | CLOSED) == 0 {
+        unlock_write(lock);
+        lock.word.fetch_add(WRITING, Relaxed);
+        waits.sleep();
+    }
+    assert_eq!(word(lock), WRITING | FIRST | RESERVED);
+    unlock_write(lock);
+    assert_eq!(word(lock), RESERVED);
+    set_rank(1);
+    lock.write();
+    assert_eq!(word(lock), WRITING | RESERVED);
+    set_rank(0);
+    // SAFETY: acquired above.
+    unsafe { lock.downgrade_to_upgradable(()) };
+    // SAFETY: as above.
+    unsafe { lock.upgrade(()) };
+    assert_eq!(word(lock), WRITING | RESERVED);
+    unlock_write(lock);
+    waits.end();
+    assert_eq!(word(lock), 1 | UPGRADABLE);
+    // I2
+    lock.word.fetch_or(RESERVED | FIRST, Relaxed);
+    lock.give_up(Want::Upgradable);
+    assert_eq!(word(lock), 1 | UPGRADABLE);
+}
+
+/// I3, the kick in `take`: a fair release closes the lock for an upgradable reader too, and that
+/// wakes the readers that it kept out.
+#[test]
+fn an_upgradable_reader_that_was_handed_the_lock_wakes_readers() {
+    let lock = leak();
+    lock.upgradable();
+    let waits = actor(1, move || lock.upgradable());
+    waits.sleep();
+    // SAFETY: acquired above.
+    unsafe { lock.unlock_upgradable_fair(()) };
+    assert_eq!(word(lock), CLOSED | FIRST);
     waits.to(Point::Seen);
+    let reads = reader(2, lock, Passing::Never);
     reads.sleep();
     waits.end();
     reads.end();
