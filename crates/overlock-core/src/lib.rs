@@ -43,3 +43,8 @@ pub mod tables;
 pub mod toy;
 
 pub use platform::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform, Spin};
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -33,3 +33,8 @@ pub mod tables;
 mod toy;
 
 pub use tables::FamilyPlatform;
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -15,3 +15,8 @@ mod linux;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::{__private, Linux};
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -398,3 +398,8 @@ pub fn classes() -> usize {
 pub fn dependencies() -> usize {
     GRAPH.edges()
 }
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

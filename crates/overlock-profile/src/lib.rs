@@ -41,3 +41,8 @@ pub use interner::Interner;
 pub use merge::Merger;
 pub use read::Unreadable;
 pub use view::{By, Shown, name_or_address, plain};
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

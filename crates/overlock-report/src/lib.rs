@@ -23,3 +23,8 @@ pub mod random;
 pub mod trace_events;
 
 pub use output::Output;
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -434,3 +434,8 @@ impl Keyed for Holder {
         &self.key
     }
 }
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -78,3 +78,8 @@ pub fn takes_lock() -> bool {
     }
     is_first
 }
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -13,3 +13,8 @@ mod slot;
 mod threads;
 
 pub use threads::Threads;
+
+/// The examples of the crate's page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
