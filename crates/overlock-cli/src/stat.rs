@@ -23,14 +23,14 @@ pub use binary::set_module;
 pub use document::Document;
 pub use ended::{Ended, SHM, excess, has_ended};
 pub use holders::{divided, without_callers};
-pub use layout::{Column, WIDTH, fitting};
+pub use layout::{Column, WIDTH, fitting, shortened};
 pub use living::{Living, living, open};
 pub use mapping::{Compact, Mapping};
 pub use process::{Process, meet, now_ns, processes, program, without_table};
 pub use rows::{Event, Row, addresses};
 pub use sums::Sum;
 pub use symbols::{Module, Symbols, plain};
-pub use text::{describe, short};
+pub use text::describe;
 pub use wrappers::{begins_thread, built_in, extend};
 
 use std::io::{self, Write};
@@ -153,6 +153,7 @@ pub mod tests {
             contentions: waits,
             gave_up: 0,
             wait: times(waits * 1000, waits),
+            lengths: Default::default(),
             hold: times(0, 0),
             queued: waits,
             unfair: Some(30),

@@ -474,8 +474,8 @@ fn top_shows_a_program_that_runs() {
     );
 }
 
-/// The rules of OpenMetrics: families are whole, counters end in `_total`, series are there once,
-/// and the end is marked.
+/// The rules of OpenMetrics: families are whole, each with the endings of its kind, series are
+/// there once, and the end is marked.
 fn check_metrics(text: &str) {
     let mut families = HashSet::new();
     let mut series = HashSet::new();
@@ -495,8 +495,13 @@ fn check_metrics(text: &str) {
         assert!(series.insert(labelled.to_owned()), "{line}");
         let name = labelled.split('{').next().unwrap();
         let suffix = name.strip_prefix(family.as_str()).expect("its family");
-        assert!(matches!(suffix, "_total" | "_info" | ""), "{line}");
-        assert_eq!(suffix.is_empty(), family == "overlock_threads", "{line}");
+        match family.as_str() {
+            "overlock_wait_length_seconds" => {
+                assert!(matches!(suffix, "_bucket" | "_count" | "_sum"), "{line}");
+            }
+            "overlock_threads" => assert_eq!(suffix, "", "{line}"),
+            _ => assert!(matches!(suffix, "_total" | "_info"), "{line}"),
+        }
     }
 }
 
@@ -531,6 +536,22 @@ fn top_serves_the_counts_of_a_program_that_runs() {
     check_metrics(&text);
     let of_hot = r#"overlock_waits_total{lock="hot",kind="mutex",site="short_section hot.c:"#;
     assert!(text.contains(of_hot), "{text}");
+    // All waits are in the last bucket.
+    let of_hot = |start: &str| {
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.starts_with(start) && line.contains("short_section"));
+        let value = line
+            .unwrap_or_else(|| panic!("{start}: {text}"))
+            .rsplit(' ')
+            .next();
+        value.unwrap().parse::<f64>().unwrap() as u64
+    };
+    let all = of_hot("overlock_wait_length_seconds_bucket{le=\"+Inf\",lock=\"hot\"");
+    assert_eq!(
+        all,
+        of_hot("overlock_wait_length_seconds_count{lock=\"hot\"")
+    );
+    assert!(all > 0);
     assert!(ask("GET /else").0.starts_with("HTTP/1.1 404"));
     assert!(ask("POST /metrics").0.starts_with("HTTP/1.1 405"));
     assert_eq!(ask("HEAD /metrics").1, "");

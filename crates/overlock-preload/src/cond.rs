@@ -113,9 +113,9 @@ impl Cond {
         let token = cancel::enter();
         let address = core::ptr::from_ref(mutex).addr();
         order::sleeps_releasing(address, site);
-        let waits = stat::Event::begin();
-        let any = Any::of(mutex);
         let own = core::ptr::from_ref(self).addr();
+        let waits = stat::Event::begin_held(own, ObjectKind::Cond, site);
+        let any = Any::of(mutex);
         Any::acquired_at(site, own);
         stat::usage::waits_for(own);
         // SAFETY: the caller's promise: it owns the mutex.

@@ -157,7 +157,7 @@ impl Sem {
     fn wait(&self, until: Option<Deadline>, site: Site) -> c_int {
         cancel::act();
         if self.take(1) {
-            stat::usage::is_taken(core::ptr::from_ref(self).addr());
+            stat::usage::is_taken(core::ptr::from_ref(self).addr(), site);
             return 0;
         }
         let result = self.wait_counted(until, site);
@@ -173,14 +173,14 @@ impl Sem {
     #[inline(never)]
     fn wait_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let address = core::ptr::from_ref(self).addr();
-        let waits = stat::Event::begin();
+        let waits = stat::Event::begin_held(address, ObjectKind::Sem, site);
         let result = self.wait_slowly(until);
         if let Some(waits) = waits {
             let as_lock = stat::usage::is_lock(address);
             waits.over_as(address, ObjectKind::Sem, site, result != 0, as_lock);
         }
         if result == 0 {
-            stat::usage::is_taken(address);
+            stat::usage::is_taken(address, site);
         }
         result
     }

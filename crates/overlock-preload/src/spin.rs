@@ -34,22 +34,15 @@ const SPIN_NS: u64 = 20_000;
 /// The first backoff sleep, and the longest.
 const BACKOFF_SLEEP_NS: (u64, u64) = (20_000, 1_000_000);
 
-/// Not the free value of either format: the format is not known yet.
+/// Not the free value of either format: it is not known yet, or acquisitions are noted.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Returns the value of a free lock: 1 or 0.
+/// The value of a free lock for the fast paths.
+static FREE: AtomicU32 = AtomicU32::new(UNKNOWN);
+
+/// The value of a free lock: 1 or 0.
 #[inline]
 fn free() -> u32 {
-    static FREE: AtomicU32 = AtomicU32::new(UNKNOWN);
-    #[cold]
-    fn glibcs_free_value() -> u32 {
-        let lock = SpinLock::new(UNKNOWN);
-        // SAFETY: a spinlock that no other thread sees, and valid for the write.
-        unsafe { real::pthread_spin_init(lock.as_ptr().cast(), libc::PTHREAD_PROCESS_PRIVATE) };
-        let free = lock.load(Relaxed);
-        FREE.store(free, Relaxed);
-        free
-    }
     // Relaxed: no other data depends on the value, and determining it twice is harmless.
     match FREE.load(Relaxed) {
         UNKNOWN => glibcs_free_value(),
@@ -57,17 +50,43 @@ fn free() -> u32 {
     }
 }
 
+#[cold]
+fn glibcs_free_value() -> u32 {
+    static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
+    let mut free = KNOWN.load(Relaxed);
+    if free == UNKNOWN {
+        let lock = SpinLock::new(UNKNOWN);
+        // SAFETY: a spinlock that no other thread sees, and valid for the write.
+        unsafe { real::pthread_spin_init(lock.as_ptr().cast(), libc::PTHREAD_PROCESS_PRIVATE) };
+        free = lock.load(Relaxed);
+        KNOWN.store(free, Relaxed);
+    }
+    if !is_noted() {
+        FREE.store(free, Relaxed);
+    }
+    free
+}
+
+/// Whether statistics note each owner, which the fast paths do not.
+fn is_noted() -> bool {
+    config::get().stat && !config::leaves_others()
+}
+
 #[inline]
-fn try_take(lock: &SpinLock) -> bool {
-    let free = free();
+fn take_if(lock: &SpinLock, free: u32) -> bool {
     // LA: acquire, pairs with UL.
     lock.compare_exchange(free, 1 - free, Acquire, Relaxed)
         .is_ok()
 }
 
+fn try_take(lock: &SpinLock) -> bool {
+    take_if(lock, free())
+}
+
 #[cold]
 fn take_slow(lock: &SpinLock, site: Site) {
-    let waits = stat::Event::begin();
+    let address = core::ptr::from_ref(lock).addr();
+    let waits = stat::Event::begin_held(address, ObjectKind::Spin, site);
     let mut sleep_ns = BACKOFF_SLEEP_NS.0;
     while !try_take(lock) {
         let limit = Spin::Until(Linux::now().plus_nanos(SPIN_NS));
@@ -82,12 +101,7 @@ fn take_slow(lock: &SpinLock, site: Site) {
         }
     }
     if let Some(waits) = waits {
-        waits.over(
-            core::ptr::from_ref(lock).addr(),
-            ObjectKind::Spin,
-            site,
-            false,
-        );
+        waits.over(address, ObjectKind::Spin, site, false);
     }
 }
 
@@ -112,31 +126,72 @@ pub unsafe extern "C" fn pthread_spin_destroy(_lock: *mut SpinLock) -> c_int {
 unsafe extern "C" fn take(lock: *mut SpinLock, site: Site) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    if !try_take(lock) {
-        if config::leaves_others() {
-            // SAFETY: as above, in glibc's format.
-            return unsafe { real::pthread_spin_lock(lock.as_ptr().cast()) };
-        }
-        take_slow(lock, site);
+    match FREE.load(Relaxed) {
+        UNKNOWN => take_noted(lock, site),
+        free if take_if(lock, free) => 0,
+        _ => take_held(lock, site),
     }
+}
+
+fn take_held(lock: &SpinLock, site: Site) -> c_int {
+    if config::leaves_others() {
+        // SAFETY: the reference is to a lock, in glibc's format.
+        return unsafe { real::pthread_spin_lock(lock.as_ptr().cast()) };
+    }
+    take_slow(lock, site);
     0
+}
+
+#[cold]
+fn take_noted(lock: &SpinLock, site: Site) -> c_int {
+    let error = match try_take(lock) {
+        true => 0,
+        false => take_held(lock, site),
+    };
+    if is_noted() {
+        stat::usage::is_held(core::ptr::from_ref(lock).addr(), site);
+    }
+    error
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_spin_trylock(lock: *mut SpinLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
-    if try_take(unsafe { &*lock }) {
-        0
-    } else {
-        EBUSY
+    let lock = unsafe { &*lock };
+    let is_taken = match FREE.load(Relaxed) {
+        UNKNOWN => try_take_noted(lock),
+        free => take_if(lock, free),
+    };
+    if is_taken { 0 } else { EBUSY }
+}
+
+#[cold]
+fn try_take_noted(lock: &SpinLock) -> bool {
+    let is_taken = try_take(lock);
+    if is_taken && is_noted() {
+        stat::usage::is_held(core::ptr::from_ref(lock).addr(), 0);
     }
+    is_taken
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_spin_unlock(lock: *mut SpinLock) -> c_int {
     // SAFETY: the caller's promise: a lock.
     let lock = unsafe { &*lock };
-    // UL: release, pairs with LA.
-    lock.store(free(), Release);
+    match FREE.load(Relaxed) {
+        UNKNOWN => release_noted(lock),
+        // UL: release, pairs with LA.
+        free => lock.store(free, Release),
+    }
     0
+}
+
+#[cold]
+fn release_noted(lock: &SpinLock) {
+    let address = core::ptr::from_ref(lock).addr();
+    // UL: as above. After this the lock may have been freed.
+    lock.store(glibcs_free_value(), Release);
+    if is_noted() {
+        stat::has_released(address);
+    }
 }

@@ -33,14 +33,14 @@ use overlock_linux::__private::spin::{self, Account};
 use overlock_shared::ObjectKind;
 pub(crate) use overlock_stat::record::{released_by, sample, sample_shared, unfair};
 pub(crate) use overlock_stat::sampling::{sampled, unfair_weight, weight};
-pub(crate) use overlock_stat::single::{notes, releases, takes};
+pub(crate) use overlock_stat::single::{has_released, notes, releases, takes};
 pub(crate) use overlock_stat::table::{keeping_errno, start};
 pub(crate) use overlock_stat::{Spot, Wait, Where, flight, is_used};
-use overlock_stat::{clock, objects, record, table, threads};
+use overlock_stat::{clock, objects, record, single, table, threads};
 
 use crate::site::Site;
 use crate::{config, real, thread};
-use flight::Holder;
+use flight::{Holder, Waited};
 pub(crate) use kept::keeps;
 pub(crate) use theirs::{count_theirs, event_of_theirs, signals_theirs};
 
@@ -177,6 +177,8 @@ impl WaitAgain {
 #[derive(Debug)]
 pub(crate) struct Event {
     began_ns: u64,
+    /// The wait for a lock as it is shown, and the lock's holder.
+    held: Option<(Spot, Holder, single::Shown)>,
 }
 
 impl Event {
@@ -186,9 +188,24 @@ impl Event {
             Account::take();
             Event {
                 began_ns: clock::now(),
+                held: None,
             }
         };
         config::get().stat.then(began)
+    }
+
+    /// The same. If the object is a lock whose holder is known, that is looked at.
+    #[cold]
+    pub(crate) fn begin_held(object: usize, kind: ObjectKind, site: Site) -> Option<Self> {
+        let mut event = Event::begin()?;
+        if (kind == ObjectKind::Spin || usage::is_lock(object))
+            && let Some(holder) = usage::holder(object)
+        {
+            let at = keeping_errno(|| Spot::of(Where { object, kind, site }));
+            let shown = single::begin(&at, event.began_ns, holder.tid, 0);
+            event.held = Some((at, holder, shown));
+        }
+        Some(event)
     }
 
     /// Ends it; `gave_up` if nothing happened. The object at `address` may have been freed.
@@ -209,8 +226,25 @@ impl Event {
     ) {
         let now = clock::now();
         let account = Account::take();
-        let at = Spot::of(Where { object, kind, site });
-        let times = (self.began_ns, now);
-        record::event(&at, times, &account, gave_up, as_lock);
+        let ns = now.saturating_sub(self.began_ns);
+        let mut waited = Waited::new(ns, Holder::default(), 0);
+        let at = match self.held {
+            Some((at, holder, shown)) => {
+                waited.holder = holder;
+                match gave_up {
+                    true => shown.gave_up(),
+                    false => shown.over(object, now, &mut waited),
+                }
+                at
+            }
+            None => Spot::of(Where { object, kind, site }),
+        };
+        if as_lock && kind == ObjectKind::Cond && !gave_up {
+            if waited.holder.tid == 0 {
+                waited.holder = usage::signaller(object);
+            }
+            usage::is_held(object, site);
+        }
+        record::event(&at, now, &waited, &account, (gave_up, as_lock));
     }
 }

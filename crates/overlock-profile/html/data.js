@@ -33,11 +33,14 @@ function frames(stack) {
   return known;
 }
 
+/** The short form of a function's name. */
+const brief = (frame) => frame.brief || frame.name;
+
 /** The function that a stack stands for. */
 function place(stack) {
   if (stack === null) return UNKNOWN;
   const shown = frames(stack);
-  return shown.length ? shown[0].name : "(stack unknown)";
+  return shown.length ? brief(shown[0]) : "(stack unknown)";
 }
 
 function lockName(lock) {

@@ -78,6 +78,20 @@ function selectWait(index) {
   soon("timeline", () => timeline.draw());
 }
 
+/** What the table of locks has no room for in a narrow window. */
+function figures(row) {
+  const { lock } = row;
+  const lengths = [0.5, 0.9, 0.99, 0.999].map(
+    (share) => `p${share * 100} ${time(row.quantile(share))}`,
+  );
+  const all = [...lengths, `longest ${time(row.max)}`];
+  if (lock.acquisitions !== null)
+    all.push(`acquired ${lock.is_estimated ? "~" : ""}${count(lock.acquisitions)}`);
+  if (lock.hold_avg_ns !== null)
+    all.push(`held for ${time(lock.hold_avg_ns)}, at most ${time(lock.hold_max_ns)}`);
+  return `${all.join(", ")}.`;
+}
+
 function selectLock(row) {
   const pairs = profile.sums
     .filter((sum) => sum.lock === row.index)
@@ -90,6 +104,7 @@ function selectLock(row) {
       {},
       `${time(row.ns)} in ${count(row.waits)} waits, ${count(row.gaveUp)} of which gave up. Address ${lock.address}, ${count(lock.objects)} ${lock.objects === 1 ? "object" : "objects"}.`,
     ),
+    element("p", {}, figures(row)),
     causeList(row.parts, row.blocked, row.ns),
     element("p", {}, lock.advice),
     stackList("Most waited here", pairs[0].stack),

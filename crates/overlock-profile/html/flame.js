@@ -8,14 +8,15 @@ const flame = {
   zoomed: null,
 
   fill() {
-    const root = { name: "all waits", ns: 0, waits: 0, children: new Map(), parent: null };
+    const name = "all waits";
+    const root = { name, label: name, ns: 0, waits: 0, children: new Map(), parent: null };
     for (const sum of profile.sums) {
       if (!isShown(sum.lock) || !sum.wait_ns) continue;
       let node = root;
-      const pass = (name) => {
+      const pass = (name, label = name) => {
         let next = node.children.get(name);
         if (!next) {
-          next = { name, ns: 0, waits: 0, children: new Map(), parent: node };
+          next = { name, label, ns: 0, waits: 0, children: new Map(), parent: node };
           node.children.set(name, next);
         }
         next.ns += sum.wait_ns;
@@ -28,7 +29,8 @@ const flame = {
       if (profile.processes.length > 1) pass(profile.processes[lock.process].program);
       const stack = this.by === "waiter" ? sum.stack : sum.holder_stack;
       const shown = frames(stack);
-      if (shown.length) for (let at = shown.length - 1; at >= 0; at--) pass(shown[at].name);
+      if (shown.length)
+        for (let at = shown.length - 1; at >= 0; at--) pass(shown[at].name, brief(shown[at]));
       else pass(place(stack));
       pass(lockName(lock));
     }
@@ -117,8 +119,7 @@ const flame = {
     );
     const letters = Math.floor((wide - 8) / 6.6);
     if (letters > 2) {
-      const name = node.name.length > letters ? `${node.name.slice(0, letters - 1)}…` : node.name;
-      const label = drawn("text", { x: x + 4, y: level * STEP + 13 }, name);
+      const label = drawn("text", { x: x + 4, y: level * STEP + 13 }, cut(node.label, letters));
       if (node === this.root) label.setAttribute("style", "fill: var(--text)");
       group.append(label);
     }

@@ -81,3 +81,9 @@ function hue(name) {
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
+
+/** A name of at most so many letters: of a function the end says the most. */
+function cut(name, letters) {
+  if (name.length <= letters) return name;
+  return name.startsWith("(") ? `${name.slice(0, letters - 1)}…` : `…${name.slice(1 - letters)}`;
+}

@@ -9,7 +9,8 @@ function drawFacts() {
     `${command}. ${run.date_s ? `${new Date(run.date_s * 1000).toISOString().replace(/\.\d+Z/, "Z")}, ` : ""}${run.seconds.toFixed(1)} s, ${count(profile.threads.length)} threads, ${run.cpus} CPUs${run.quota === null ? "" : ` with a quota of ${run.quota}`}. Locks: ${run.locks}; seen by: ${run.source}.`,
     `${time(total)} in ${count(rows.reduce((sum, row) => sum + row.waits, 0))} waits for ${count(rows.length)} locks.`,
   ];
-  if (rows.length) {
+  if (profile.no_gain) facts.push(profile.no_gain);
+  else if (rows.length) {
     const [top] = rows;
     facts.push(
       `Look at ${lockName(top.lock)} first: ${percent(top.ns, total)} of the time. Most waited in ${top.waiter}, while ${top.holder} held it. ${top.lock.advice}`,

@@ -251,11 +251,10 @@ function drawGraph() {
   const letters = Math.max(4, Math.floor(label / 6.6));
   const ends = (nodes, x, at, anchor) => {
     for (const [name, node] of nodes) {
-      const short = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
       const text = drawn(
         "text",
         { x: at, y: node.y + Math.max(node.tall, 14) / 2 + 4, "text-anchor": anchor },
-        short,
+        cut(name, letters),
       );
       text.append(drawn("title", {}, `${name}: ${time(node.ns)}`));
       picture.append(drawn("rect", { x, y: node.y, width: 6, height: node.tall }), text);

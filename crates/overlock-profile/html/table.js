@@ -3,7 +3,11 @@
 const ROW = 26;
 const PRINTED = 50;
 
-/** Columns are { title, value, text, isNumber }; text is the value where it is missing. */
+/**
+ * Columns are { title, value, text, isNumber, isPlace, from }; text is the value where it is
+ * missing. Places are cut at their beginning. A column with from is there only in windows that are
+ * so wide: "middle" or "wide".
+ */
 class RowTable {
   constructor(container, columns, select) {
     Object.assign(this, {
@@ -21,7 +25,7 @@ class RowTable {
         { type: "button", click: () => this.sort(at) },
         column.title,
       );
-      return element("th", { scope: "col", class: column.isNumber ? "number" : "" }, button);
+      return element("th", { scope: "col", class: classes(column) }, button);
     });
     this.body = element("tbody");
     container.append(
@@ -81,7 +85,8 @@ class RowTable {
   line(row) {
     const cells = this.columns.map((column) => {
       const shown = column.text ? column.text(row) : column.value(row);
-      const cell = element("td", { class: column.isNumber ? "number" : "name" }, shown);
+      const inner = column.isPlace ? element("bdi", {}, shown) : shown;
+      const cell = element("td", { class: classes(column) }, inner);
       if (!column.isNumber) cell.title = cell.textContent;
       return cell;
     });
@@ -93,10 +98,14 @@ class RowTable {
   }
 }
 
-function timed(title, value) {
-  return { title, value, text: (row) => time(value(row)), isNumber: true };
+function classes({ isNumber, isPlace, from = "" }) {
+  return `${isNumber ? "number" : "name"}${isPlace ? " place" : ""} ${from}`.trim();
 }
 
-function counted(title, value) {
-  return { title, value, text: (row) => count(value(row)), isNumber: true };
+function timed(title, value, from) {
+  return { from, title, value, text: (row) => time(value(row)), isNumber: true };
+}
+
+function counted(title, value, from) {
+  return { from, title, value, text: (row) => count(value(row)), isNumber: true };
 }

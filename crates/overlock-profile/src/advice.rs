@@ -1,10 +1,14 @@
 //! Advice on the waits for a lock: one sentence for each cause, which the text and the page
 //! share.
 
+mod gain;
+
 use overlock_report::numbers::count;
 use serde::Serialize;
 
 use crate::{Confidence, Lock, Parts, Profile};
+use gain::hardly_held;
+pub use gain::{NO_PROBLEM, no_gain};
 
 /// A cause of waits, as all reports call it.
 #[derive(Debug, Serialize)]
@@ -202,12 +206,10 @@ fn of(profile: &Profile, lock: usize, parts: &Parts) -> Option<Advice> {
         known.no_cpu,
         Confidence::Unknown,
     ][cause];
-    let blocked = parts.blocked.iter().max_by_key(|blocked| blocked.ns);
-    let by = blocked.map_or("", |blocked| &blocked.by);
     Some(Advice {
         share: ns as f64 / all,
         sure,
-        sentence: sentence(cause, by, profile.locks.get(lock)?, profile),
+        sentence: sentence(cause, parts, profile.locks.get(lock)?, profile),
     })
 }
 
@@ -221,7 +223,15 @@ fn short(lock: &Lock) -> Option<String> {
     ))
 }
 
-fn sentence(cause: usize, by: &str, lock: &Lock, profile: &Profile) -> String {
+fn sentence(cause: usize, parts: &Parts, lock: &Lock, profile: &Profile) -> String {
+    if let Some(hardly) = hardly_held(lock, parts, profile) {
+        match cause {
+            RAN => return format!("the holder ran; but {hardly}"),
+            HANDOVER => return format!("it was free, and no waiter had it yet; but {hardly}"),
+            UNKNOWN => return format!("the waits were too short to say why; but {hardly}"),
+            _ => {}
+        }
+    }
     let text = match cause {
         RAN => match (short(lock), lock.kind.as_str()) {
             (_, "read") => {
@@ -242,7 +252,10 @@ fn sentence(cause: usize, by: &str, lock: &Lock, profile: &Profile) -> String {
                 "the quota of {cpus} CPUs throttles the holder: raise it, or use fewer threads."
             );
         }
-        BLOCKED => return blocked(by),
+        BLOCKED => {
+            let most = parts.blocked.iter().max_by_key(|blocked| blocked.ns);
+            return blocked(most.map_or("", |blocked| &blocked.by));
+        }
         HANDOVER => match short(lock) {
             Some(short) => return format!("it was free, and no waiter had it yet; {short}"),
             None => "it was free, and no waiter had it yet: wake-ups are slow here.",
@@ -279,11 +292,11 @@ fn blocked(by: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::{Blocked, Known, Sum};
 
-    fn profile(parts: Parts) -> Profile {
+    pub fn profile(parts: Parts) -> Profile {
         let lock = Lock {
             name: "pool".to_owned(),
             kind: "mutex".to_owned(),
@@ -301,7 +314,7 @@ mod tests {
     }
 
     /// Times in the order of the causes; what blocked the holder is a write.
-    fn parts(times: [u64; 7]) -> Parts {
+    pub fn parts(times: [u64; 7]) -> Parts {
         Parts {
             ran_ns: times[RAN],
             preempted_ns: times[PREEMPTED],

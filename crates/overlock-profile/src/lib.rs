@@ -16,6 +16,7 @@
 //! [`diff`] compares profiles, [`Merger`] makes one of several, and [`advice`] says what to do.
 
 pub mod advice;
+mod brief;
 pub mod diff;
 mod distribution;
 mod document;
@@ -32,6 +33,7 @@ pub mod pprof;
 mod read;
 mod view;
 
+pub use brief::brief;
 pub use distribution::Distribution;
 pub use document::{
     Blocked, Confidence, Frame, FrameKind, Known, Lock, Lost, Parts, Process, Profile, Run, Stack,

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Frame, FrameKind, Lock, Profile, Stack, Sum, Thread};
+use crate::{Frame, FrameKind, Lock, Profile, Stack, Sum, Thread, brief};
 
 /// Whose stacks a report is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,13 +96,15 @@ impl Shown {
         frames.into_iter().rev().map(frame_name).collect()
     }
 
-    /// The function that a stack stands for: its innermost frame that is shown.
+    /// The [short form](brief) of the function that a stack stands for: its innermost frame that is
+    /// shown.
     pub fn function(self, profile: &Profile, stack: Option<u32>) -> String {
         match stack.map(|stack| self.frames(profile, stack)) {
             None => HOLDER_UNKNOWN.to_owned(),
-            Some(frames) => frames
-                .first()
-                .map_or_else(|| STACK_UNKNOWN.to_owned(), |frame| frame_name(frame)),
+            Some(frames) => frames.first().map_or_else(
+                || STACK_UNKNOWN.to_owned(),
+                |frame| brief(&frame_name(frame)),
+            ),
         }
     }
 }

@@ -17,6 +17,11 @@ fn page(profile: &Profile) -> String {
 
 /// The document after its script has run. Fails if the browser has complained.
 fn open(page: &str) -> Option<String> {
+    open_in(page, 1300)
+}
+
+/// The same in a window of this width.
+fn open_in(page: &str, width: u32) -> Option<String> {
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
     let runs = |name: &&str| Command::new(name).arg("--version").output().is_ok();
     let Some(browser) = browsers.into_iter().find(runs) else {
@@ -28,7 +33,8 @@ fn open(page: &str) -> Option<String> {
     fs::write(&file, page).unwrap();
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
-        .args(["--enable-logging=stderr", "--window-size=1300,900"])
+        .arg("--enable-logging=stderr")
+        .arg(format!("--window-size={width},900"))
         .args(["--virtual-time-budget=5000", "--no-first-run"])
         .args([
             "--disable-background-networking",
@@ -107,6 +113,33 @@ fn keys_switches_and_clicks_work() {
     };
     assert_eq!(attribute(&document, "data-failed"), "", "see driver.js");
     assert_eq!(attribute(&document, "data-checked"), "yes");
+}
+
+/// Fails where a table is wider than the window, or the function that it should show is cut off.
+#[test]
+fn narrow_windows_show_what_tells_most() {
+    let mut profile = profile(SMALL, 1.0);
+    for frame in &mut profile.frames {
+        let name = "shop::Shelf<std::map<std::string, int>>::".repeat(3);
+        frame.function = format!("{name}{}(std::string const&)", frame.function);
+    }
+    let measure = "<script type=\"module\">const wide = (box) => box.scrollWidth - box.clientWidth;
+        const boxes = [document.documentElement, ...document.querySelectorAll('.table')];
+        document.body.dataset.wide = Math.max(...boxes.map(wide));</script>";
+    let page = page(&profile);
+    let (before, after) = page.rsplit_once("</body>").unwrap();
+    let page = format!("{before}{measure}</body>{after}");
+    // A window of chromium has at least 500 columns.
+    for width in [1100, 800, 500] {
+        let Some(document) = open_in(&page, width) else {
+            return;
+        };
+        assert_eq!(attribute(&document, "data-wide"), "0", "{width}");
+        let cell = document
+            .split("<td class=\"name place\"")
+            .find(|cell| cell.contains("</bdi>"));
+        assert!(!cell.unwrap().contains("const&"), "{cell:?}");
+    }
 }
 
 #[test]

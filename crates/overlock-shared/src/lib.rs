@@ -31,7 +31,7 @@ pub use waits::{
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ovlkstat");
 
 /// The version of the layout, which any change of the types below increments.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// The number of entries: pairs of where a lock is initialised and where it is acquired.
 pub const ENTRIES: usize = 8192;
@@ -58,6 +58,9 @@ pub const SPARSE: u64 = 4096;
 
 /// See [`SPARSE`].
 pub const MANY: u32 = 1 << 16;
+
+/// The number of classes into which waits of an entry are counted by their length.
+pub const LENGTHS: usize = 16;
 
 /// Prefix of the files' names. The process's id follows, then a point and a number if there is such
 /// a file already.
@@ -301,7 +304,30 @@ pub struct Entry {
     pub wakes: AtomicU64,
     /// The sum of those latencies, in nanoseconds.
     pub wake_ns: AtomicU64,
+    /// Waits by their [`length`]. Of short waits that were summed each has their mean.
+    pub lengths: [AtomicU64; LENGTHS],
 }
+
+/// The class of a wait of so many nanoseconds.
+pub const fn length(ns: u64) -> usize {
+    // The power of two that it does not exceed.
+    let power = u64::BITS - ns.saturating_sub(1).leading_zeros();
+    let class = (power.saturating_sub(LEAST_POWER)).div_ceil(2) as usize;
+    if class < LENGTHS { class } else { LENGTHS - 1 }
+}
+
+/// The longest wait of a class, in nanoseconds; `None` of the last one, which has no end. Each
+/// class goes four times as far as the one before.
+pub const fn longest(class: usize) -> Option<u64> {
+    if class + 1 < LENGTHS {
+        Some(1 << (LEAST_POWER as usize + 2 * class))
+    } else {
+        None
+    }
+}
+
+/// The first class goes up to 2^10 ns.
+const LEAST_POWER: u32 = 10;
 
 /// See [`Entry::init`]. No code is there.
 pub const NAMED: u64 = 1;
@@ -439,3 +465,30 @@ impl Keyed for Holder {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_in_the_first_class_that_reaches_so_far() {
+        for ns in [
+            0,
+            1,
+            1024,
+            1025,
+            4096,
+            4097,
+            1 << 38,
+            (1 << 38) + 1,
+            u64::MAX,
+        ] {
+            let class = length(ns);
+            assert!(longest(class).is_none_or(|longest| ns <= longest), "{ns}");
+            let before = class.checked_sub(1).and_then(longest);
+            assert!(before.is_none_or(|before| ns > before), "{ns}");
+        }
+        assert_eq!((length(0), length(u64::MAX)), (0, LENGTHS - 1));
+        assert!((0..LENGTHS - 1).all(|class| longest(class).is_some()));
+    }
+}

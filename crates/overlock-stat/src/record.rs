@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use overlock_linux::__private::spin::Account;
-use overlock_shared::{Entry, Place, Table, place};
+use overlock_shared::{Entry, Place, Table, length, place};
 
 use crate::deferred::{self, Sum};
 use crate::flight::{self, Holder, Waited};
@@ -89,23 +89,25 @@ pub fn gave_up(at: &Spot, ended: u64, waited: &Waited) {
     }
 }
 
-/// Records a wait for something to happen.
+/// Records a wait for something to happen, or for a lock that has no room for its owner, which has
+/// ended at `ended`.
 pub fn event(
     at: &Spot,
-    (began, ended): (u64, u64),
+    ended: u64,
+    waited: &Waited,
     account: &Account,
-    gave_up: bool,
-    as_lock: bool,
+    (gave_up, as_lock): (bool, bool),
 ) {
-    let ns = ended.saturating_sub(began);
     if let Some((table, entry)) = at.entry() {
         entry.gave_up.fetch_add(gave_up.into(), Relaxed);
         entry.as_lock.fetch_add(as_lock.into(), Relaxed);
-        record_wait(table, at, entry, ns);
+        record_wait(table, at, entry, waited.ns);
         record_spins(entry, account);
-        let waited = Waited::new(ns, Holder::default(), 0);
-        let flags = single::flags(gave_up, as_lock);
-        single::record(at, entry, (began, ended), &waited, flags);
+        if waited.holder.site != 0 {
+            record_holder(table, at, waited);
+        }
+        let times = (ended.saturating_sub(waited.ns), ended);
+        single::record(at, entry, times, waited, single::flags(gave_up, as_lock));
     }
 }
 
@@ -125,6 +127,8 @@ fn record_wait(table: &Table, at: &Spot, entry: &Entry, ns: u64) {
 fn record_waits(table: &Table, at: &Spot, entry: &Entry, (waits, ns): (u64, u64)) {
     entry.contentions.fetch_add(waits, Relaxed);
     entry.wait_ns.fetch_add(ns, Relaxed);
+    let mean = ns.checked_div(waits).unwrap_or(0);
+    entry.lengths[length(mean)].fetch_add(waits, Relaxed);
     let object = match place(&table.objects, &[at.entry.into(), at.object as u64]) {
         Some(Place::Known(_, object)) => object,
         Some(Place::New(_, object)) => {

@@ -175,6 +175,32 @@ pub fn takes(object: usize) {
     }
 }
 
+/// The calling thread has acquired a lock that others waited for before, or still do: its owner
+/// stays known.
+pub fn takes_again(object: usize) {
+    if let Some(waits) = waits() {
+        let word = &waits.owner(object as u64).word;
+        if Owned::of(word.load(Relaxed)).is_of(object as u64) {
+            word.store(Owned::new(object as u64, threads::id()).word(), Relaxed);
+        }
+    }
+}
+
+/// The calling thread has released a lock, which another one may have by now.
+pub fn has_released(object: usize) {
+    let Some(waits) = waits() else {
+        return;
+    };
+    let owner = waits.owner(object as u64);
+    let own = Owned::new(object as u64, threads::id());
+    if owner.word.load(Relaxed) == own.word() {
+        owner.released_ns.store(clock::now(), Relaxed);
+        owner.count.store(UNCOUNTED, Relaxed);
+        // The next owner has written its own word.
+        let _ = (owner.word).compare_exchange(own.word(), own.released().word(), Relaxed, Relaxed);
+    }
+}
+
 /// The calling thread has acquired a lock of the C library's.
 pub fn acquired_at(object: usize, site: Site) {
     if let Some(waits) = waits() {

@@ -67,6 +67,10 @@ fn chain(profile: &Profile, first: &Wait) -> String {
     let mut wait = first;
     for _ in 0..MOST_LINKS {
         let Some(holder) = wait.holder else {
+            text += match main(&wait.parts).0 {
+                Main::Handover | Main::NoCpu | Main::Unknown => "",
+                _ => ", held by a thread that was not seen",
+            };
             text += &reason(&wait.parts);
             break;
         };
@@ -162,6 +166,9 @@ fn hog(profile: &Profile) -> Option<String> {
 
 /// One line about what to look at.
 fn advice(profile: &Profile, shown: Shown) -> Option<String> {
+    if let Some(text) = overlock_profile::advice::no_gain(profile) {
+        return Some(text);
+    }
     let locks = &profile.locks;
     let is_wait = |sum: &&Sum| {
         !locks
@@ -265,6 +272,18 @@ mod tests {
             chain(&profile, &profile.waits[0]),
             "thread 12 waited 41 ms for pool, held by 7, which waited for log, held by 3, \
              which was not running: it had no CPU"
+        );
+    }
+
+    /// Fails where the lock itself was in a system call.
+    #[test]
+    fn a_holder_that_is_not_known_is_one() {
+        let mut profile = profile();
+        profile.waits[1].holder = None;
+        assert_eq!(
+            chain(&profile, &profile.waits[1]),
+            "thread 7 waited 41 ms for log, held by a thread that was not seen, which was not \
+             running: it had no CPU"
         );
     }
 

@@ -1,6 +1,7 @@
-//! Tables that fit a terminal: names lose their middles, and groups of columns become tables below
-//! each other.
+//! Tables that fit a terminal: names are shortened, and groups of columns become tables below each
+//! other.
 
+use overlock_profile::brief;
 use overlock_report::columns::{NOTHING, table};
 
 /// The width of what is no terminal.
@@ -100,32 +101,90 @@ fn written(columns: &[&Column], letters: usize, has_numbers: bool) -> String {
     table(titles, rows, |column| !names[column])
 }
 
-/// A name without its middle, if it has more letters.
+/// A name with so many letters at most. Of a place the function says the most, and then the line;
+/// of a function its end.
 pub fn shortened(name: &str, most: usize) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= most {
+    let fits = |text: &str| text.chars().count() <= most;
+    if fits(name) {
         return name.to_owned();
     }
-    let half = most / 2;
-    let (start, end) = (
-        &letters[..most - half],
-        &letters[letters.len() - half + 1..],
-    );
-    start.iter().chain(&['…']).chain(end).collect()
+    let (share, rest) = match name.split_once(" % ") {
+        Some((share, rest)) if share.parse::<f64>().is_ok() => {
+            name.split_at(name.len() - rest.len())
+        }
+        _ => ("", name),
+    };
+    let (of, rest) = rest.split_at(if rest.starts_with("of ") { 3 } else { 0 });
+    let lead = [share, of].concat();
+    let (place, within) = match rest.rsplit_once(" in ") {
+        Some((place, outer)) => (place, format!(" in {}", brief(outer))),
+        None => (rest, String::new()),
+    };
+    let (function, file) = match place.rsplit_once(' ') {
+        Some((function, file)) if file.contains('.') => (brief(function), file),
+        _ => (brief(place), ""),
+    };
+    let line = (file.rsplit_once(':')).map_or_else(String::new, |(_, line)| format!(":{line}"));
+    let forms = [
+        format!("{lead}{function} {file}{within}"),
+        format!("{lead}{function}{line}{within}"),
+        format!("{lead}{function}{line}"),
+        format!("{lead}{function}"),
+    ];
+    let last = &forms[3];
+    match forms.iter().find(|form| fits(form.trim_end())) {
+        Some(form) => form.trim_end().to_owned(),
+        None => {
+            let room = most.saturating_sub(lead.chars().count() + 1);
+            let left_out = last.chars().count() - lead.chars().count() - room;
+            let end = function.chars().skip(left_out);
+            lead.chars().chain(['…']).chain(end).collect()
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Fails where the end of a function gives way to its file, or to its arguments.
     #[test]
-    fn long_names_lose_their_middle() {
-        assert_eq!(shortened("brief", 10), "brief");
-        let long = format!("begin{}end", "x".repeat(100));
-        for most in [10, 11, 44] {
-            let short = shortened(&long, most);
-            assert_eq!(short.chars().count(), most);
-            assert!(short.starts_with("begin") && short.ends_with("end"));
+    fn long_names_keep_what_tells_most() {
+        for (name, most, short) in [
+            ("brief", 10, "brief"),
+            (
+                "search_file_worker search.c:450",
+                31,
+                "search_file_worker search.c:450",
+            ),
+            (
+                "search_file_worker search.c:450",
+                23,
+                "search_file_worker:450",
+            ),
+            ("search_file_worker search.c:450", 20, "search_file_worker"),
+            ("search_file_worker search.c:450", 11, "…ile_worker"),
+            (
+                "100 % search_file_worker search.c:450",
+                20,
+                "100 % …h_file_worker",
+            ),
+            (
+                "of Shelf<std::map<int, int>>::put(int) a.cpp:7",
+                30,
+                "of Shelf::put a.cpp:7",
+            ),
+            ("operator() shop.cpp:35 in _M_run", 20, "operator():35"),
+            (
+                "operator() shop.cpp:35 in _M_run",
+                24,
+                "operator():35 in _M_run",
+            ),
+            ("libavutil.so.57.28.100+0x7149d", 14, "…8.100+0x7149d"),
+        ] {
+            let cut = shortened(name, most);
+            assert_eq!(cut, short);
+            assert!(cut.chars().count() <= most);
         }
     }
 

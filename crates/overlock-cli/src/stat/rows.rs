@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_shared::{DEPTH, ObjectKind, Path, Table};
+use overlock_shared::{DEPTH, LENGTHS, ObjectKind, Path, Table};
 use serde::{Serialize, Serializer};
 
 use super::holders::holders;
@@ -91,6 +91,9 @@ pub struct Row {
     pub gave_up: u64,
     /// The waits.
     pub wait: Times,
+    /// How many there were of each [length](overlock_shared::length).
+    #[serde(skip)]
+    pub lengths: [u64; LENGTHS],
     /// How long it was held, from samples.
     pub hold: Times,
     /// Waits that ended with the lock.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use overlock_shared::{Entry, ObjectKind, Path, Table};
+use overlock_shared::{Entry, LENGTHS, ObjectKind, Path, Table};
 
 use super::rows::{Event, Holder, Kept, Object, Row, Spins, Times, stack};
 use super::symbols::{Place, Symbols};
@@ -32,6 +32,7 @@ struct Counts {
     wakes: u64,
     wake_ns: u64,
     as_lock: u64,
+    lengths: [u64; LENGTHS],
 }
 
 /// The name that the program has given to its locks.
@@ -123,6 +124,9 @@ impl Sum {
             (&mut sums.wake_ns, &entry.wake_ns),
             (&mut sums.as_lock, &entry.as_lock),
         ] {
+            *sum = sum.saturating_add(count.load(Relaxed));
+        }
+        for (sum, count) in sums.lengths.iter_mut().zip(&entry.lengths) {
             *sum = sum.saturating_add(count.load(Relaxed));
         }
         for (most, count) in [
@@ -220,6 +224,7 @@ impl Sum {
             contentions,
             gave_up,
             wait: Times::new(self.counts.wait_ns, self.counts.wait_max_ns, contentions),
+            lengths: self.counts.lengths,
             hold: Times::new(self.counts.hold_ns, self.counts.hold_max_ns, known),
             queued,
             unfair,

@@ -7,9 +7,9 @@ use overlock_report::numbers::{count, time};
 use overlock_report::picture::{COLOURS, Canvas, HPos, RGBColor, VPos, pen, picture};
 
 use super::document::Document;
+use super::layout::{MOST_LETTERS, shortened};
 use super::rows::Times;
 use super::symbols::Place;
-use super::text::short;
 
 const WIDTH: i32 = 1100;
 const NAMES: i32 = 420;
@@ -98,9 +98,13 @@ fn bars(canvas: &Canvas<'_>, top: i32, bars: &[Bar<'_>], colour: RGBColor) {
     let longest = bars.first().map_or(1, |bar| bar.wait.total_ns) as f64;
     for (bar, y) in bars.iter().zip((top..).step_by(ROW as usize)) {
         let left = |size| pen(size).at(HPos::Right, VPos::Top);
-        canvas.text((NAMES - 8, y), left(14), short(bar.name));
+        canvas.text((NAMES - 8, y), left(14), shortened(bar.name, MOST_LETTERS));
         if let Some(site) = bar.site {
-            canvas.text((NAMES - 8, y + 17), left(12).grey(), site.to_string());
+            canvas.text(
+                (NAMES - 8, y + 17),
+                left(12).grey(),
+                shortened(&site.to_string(), MOST_LETTERS + 6),
+            );
         }
         let room = f64::from(WIDTH - NAMES - FIGURES);
         let length = (bar.wait.total_ns as f64 / longest * room).max(1.0) as i32;

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use overlock_profile::advice::NO_PROBLEM;
 use overlock_report::columns::{NOTHING, optional};
 use overlock_report::numbers::{count, time};
 use overlock_shared::{ObjectKind, SAMPLE};
 
-use super::layout::{Column, MOST_LETTERS, WIDTH, fitting, shortened};
+use super::layout::{Column, WIDTH, fitting};
 use super::process::Process;
 use super::rows::{Event, Kept, Object, Row, Spins};
 
@@ -24,9 +25,6 @@ const SAMPLED: &str = "~";
 
 /// Of acquisitions so many are all looked at for those that overtook others.
 const ALL: u64 = 1024;
-
-/// Below this share of the threads' busy time no other lock would make a program faster.
-const NO_PROBLEM: f64 = 0.05;
 
 /// The columns behind the lock's name.
 fn of_locks(rows: &[Row]) -> [Vec<Column>; 3] {
@@ -157,11 +155,6 @@ fn top_holder(row: &Row) -> String {
         .as_ref()
         .map_or_else(|| "unknown".to_owned(), |site| site.to_string());
     format!("{:.0} % {site}", share.min(1.0) * 100.0)
-}
-
-/// A name that is too long for a table, without its middle.
-pub fn short(name: &str) -> String {
-    shortened(name, MOST_LETTERS)
 }
 
 /// Tables of the processes, for a terminal of `width` columns, or for a file if there is none. With

@@ -8,6 +8,8 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
+use overlock_shared::{LENGTHS, longest};
+
 use crate::stat::{Event, Process, Row};
 
 /// The text at a moment, with the end that the format wants.
@@ -22,11 +24,20 @@ pub fn text(counts: &Counts) -> Result<String, fmt::Error> {
 /// Lock, kind and call site, or event, kind and call site.
 type Labels = [String; 3];
 
+/// Waits for a lock, by their length.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lengths {
+    seconds: f64,
+    /// As [`overlock_shared::length`] has them.
+    waits: [u64; LENGTHS],
+}
+
 /// All counts so far. None goes back, as readers rely on: those that are estimated from samples
 /// might.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     families: [BTreeMap<Labels, f64>; FAMILIES.len()],
+    lengths: BTreeMap<Labels, Lengths>,
     threads: u32,
     process: [(&'static str, String); 2],
 }
@@ -95,8 +106,12 @@ impl Counts {
     /// Takes over what a process has counted.
     pub fn update(&mut self, process: &Process) {
         let mut now: [BTreeMap<Labels, f64>; FAMILIES.len()] = Default::default();
+        let mut lengths: BTreeMap<Labels, Lengths> = BTreeMap::new();
         for row in &process.locks {
             add(&mut now[..5], labels_of(row), of_lock(row));
+            if row.contentions > 0 {
+                lengths.entry(labels_of(row)).or_default().add(row);
+            }
         }
         for event in &process.events {
             let site = event.site.as_ref().map(ToString::to_string);
@@ -113,11 +128,39 @@ impl Counts {
                 *known = known.max(value);
             }
         }
+        for (labels, now) in lengths {
+            self.lengths.entry(labels).or_default().raise(&now);
+        }
         self.threads = process.threads;
         self.process = [
             ("pid", process.pid.to_string()),
             ("program", process.program.clone()),
         ];
+    }
+}
+
+impl Lengths {
+    fn add(&mut self, row: &Row) {
+        self.seconds += row.wait.total_ns as f64 / 1e9;
+        for (sum, more) in self.waits.iter_mut().zip(row.lengths) {
+            *sum += more;
+        }
+    }
+
+    fn raise(&mut self, now: &Self) {
+        self.seconds = self.seconds.max(now.seconds);
+        for (known, now) in self.waits.iter_mut().zip(now.waits) {
+            *known = now.max(*known);
+        }
+    }
+
+    /// The upper bounds in seconds, each with the number of waits up to the next lower one.
+    fn buckets(&self) -> Vec<(f64, u64)> {
+        let bound = |class| longest(class).map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
+        let classes = self.waits.iter().enumerate();
+        classes
+            .map(|(class, &waits)| (bound(class), waits))
+            .collect()
     }
 }
 
@@ -182,6 +225,17 @@ impl Collector for Counts {
                     .encode_counter::<NoLabelSet, f64, f64>(value, None)?;
             }
         }
+        let help = "Waits for locks by their length";
+        let kind = MetricType::Histogram;
+        let mut metric =
+            encoder.encode_descriptor("overlock_wait_length", help, Some(&Unit::Seconds), kind)?;
+        for ([lock, kind, site], lengths) in &self.lengths {
+            let labels = [("lock", lock), ("kind", kind), ("site", site)];
+            let all = lengths.waits.iter().sum();
+            metric
+                .encode_family(&labels)?
+                .encode_histogram::<NoLabelSet>(lengths.seconds, all, &lengths.buckets(), None)?;
+        }
         Ok(())
     }
 }
@@ -197,6 +251,8 @@ mod tests {
         process.locks[0].lock = "a \"b\\\nc".to_owned();
         process.locks[1].lock = "a \"b\\\nc".to_owned();
         process.locks[1].contentions = 5;
+        process.locks[0].lengths[1] = 10;
+        process.locks[1].lengths[15] = 5;
         let mut counts = Counts::default();
         counts.update(&process);
         let text = text(&counts).unwrap();
@@ -205,6 +261,10 @@ mod tests {
             "# TYPE overlock_wait_seconds counter",
             "# UNIT overlock_wait_seconds seconds",
             r#"overlock_waits_total{lock="a \"b\\\nc",kind="mutex",site="section"} 15.0"#,
+            "# TYPE overlock_wait_length_seconds histogram",
+            r#"overlock_wait_length_seconds_bucket{le="0.000004096",lock="a \"b\\\nc",kind="mutex",site="section"} 10"#,
+            r#"overlock_wait_length_seconds_bucket{le="+Inf",lock="a \"b\\\nc",kind="mutex",site="section"} 15"#,
+            r#"overlock_wait_length_seconds_count{lock="a \"b\\\nc",kind="mutex",site="section"} 15"#,
             r#"overlock_event_wait_seconds_total{event="ready",kind="cond",site="idle"} 9.0"#,
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");

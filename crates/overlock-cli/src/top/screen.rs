@@ -81,8 +81,11 @@ pub fn draw(frame: &mut Frame, changes: &Changes, state: &str) {
     let keys = "q quit   s sort   e locks or events   p pause   r reset";
     frame.render_widget(Paragraph::new(keys), bottom);
 
-    let mut widths = vec![Constraint::Fill(2), Constraint::Fill(3)];
     let columns = &COLUMNS[..fitting(body.width)];
+    let figures: u16 = columns.iter().map(|column| column.1 + 1).sum();
+    let names = body.width.saturating_sub(figures + 1);
+    let names = [names * 2 / 5, names - names * 2 / 5];
+    let mut widths: Vec<Constraint> = names.map(Constraint::Length).to_vec();
     widths.extend(columns.iter().map(|column| Constraint::Length(column.1)));
     let right = |text: String| Cell::from(Text::from(text).alignment(Alignment::Right));
     let titles = titles
@@ -91,9 +94,11 @@ pub fn draw(frame: &mut Frame, changes: &Changes, state: &str) {
         .chain(columns.iter().map(|column| right(column.0.to_owned())));
     let header = Row::new(titles).style(Style::new().add_modifier(Modifier::REVERSED));
     let rows = changes.shown().take(body.height.into()).map(|change| {
-        let names = [stat::short(&change.line.name), change.line.site.clone()];
+        let line = &change.line;
+        let short = |name: &str, letters: u16| Cell::from(stat::shortened(name, letters.into()));
+        let names = [short(&line.name, names[0]), short(&line.site, names[1])];
         let figures = columns.iter().map(|column| right((column.2)(change)));
-        Row::new(names.map(Cell::from).into_iter().chain(figures))
+        Row::new(names.into_iter().chain(figures))
     });
     frame.render_widget(Table::new(rows, widths).header(header), body);
 }

@@ -33,7 +33,7 @@ fn wait_for_theirs(sem: &Sem, site: Site, wait: impl FnOnce() -> c_int) -> c_int
         // SAFETY: the reference is to a semaphore, which is glibc's.
         let taken = stat::keeping_errno(|| unsafe { real::sem_trywait(sem.as_glibcs()) });
         if taken == 0 {
-            stat::usage::is_taken(own);
+            stat::usage::is_taken(own, site);
             return 0;
         }
     }
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn sem_trywait(sem: *mut Sem) -> c_int {
         if !sem.take(1) {
             return result(EAGAIN);
         }
-        stat::usage::is_taken(core::ptr::from_ref(sem).addr());
+        stat::usage::is_taken(core::ptr::from_ref(sem).addr(), 0);
         return 0;
     }
     // SAFETY: as above; it is glibc's.

@@ -82,7 +82,13 @@ pub(crate) fn event_of_theirs<T>(
     wait: impl FnOnce() -> T,
 ) -> T {
     // A wait that is cancelled does not return, and is not counted.
-    let begun = Event::begin().filter(|_| config::leaves_others());
+    if !config::leaves_others() {
+        return wait();
+    }
+    let begun = match kind {
+        ObjectKind::Sem | ObjectKind::Cond => Event::begin_held(object, kind, site),
+        _ => Event::begin(),
+    };
     let Some(begun) = begun else {
         return wait();
     };
@@ -96,7 +102,7 @@ pub(crate) fn event_of_theirs<T>(
     let as_lock = usage::is_lock(object);
     table::keeping_errno(|| begun.over_as(object, kind, site, failed, as_lock));
     if !failed && kind == ObjectKind::Sem {
-        usage::is_taken(object);
+        usage::is_taken(object, site);
     }
     result
 }

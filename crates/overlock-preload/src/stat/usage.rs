@@ -11,9 +11,11 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use overlock_stat::clock;
+use overlock_stat::flight::Holder;
+use overlock_stat::{clock, single, threads};
 
 use crate::config;
+use crate::site::Site;
 use crate::thread::me;
 
 const NOTES: usize = 1024;
@@ -22,6 +24,11 @@ const NOTES: usize = 1024;
 struct Note {
     /// Of a semaphore: the thread that has taken it last; 0 once that has signalled.
     owner: AtomicUsize,
+    /// The thread that has the object, as far as it is a lock: its id, and the lower half of the
+    /// call site. 0 where nobody knows.
+    holder: AtomicU64,
+    /// Of a condition: the thread that has signalled it last.
+    signaller: AtomicU32,
     /// The time of the last signal.
     signalled_ns: AtomicU64,
     by_owner: AtomicU32,
@@ -36,6 +43,8 @@ struct Note {
 static ALL: [Note; NOTES] = [const {
     Note {
         owner: AtomicUsize::new(0),
+        holder: AtomicU64::new(0),
+        signaller: AtomicU32::new(0),
         signalled_ns: AtomicU64::new(0),
         by_owner: AtomicU32::new(0),
         by_others: AtomicU32::new(0),
@@ -51,18 +60,55 @@ fn note(object: usize) -> &'static Note {
 
 /// The calling thread has taken a semaphore.
 #[inline]
-pub(crate) fn is_taken(object: usize) {
+pub(crate) fn is_taken(object: usize, site: Site) {
     if config::get().stat {
         note(object).owner.store(me(), Relaxed);
+        is_held(object, site);
     }
 }
 
-/// The calling thread is about to signal the object.
-#[inline]
-pub(crate) fn signals(object: usize) {
-    if config::get().stat {
-        note(object).signalled_ns.store(clock::now(), Relaxed);
+/// The calling thread has acquired an object that has no room for its owner.
+pub(crate) fn is_held(object: usize, site: Site) {
+    let id = u64::from(threads::id());
+    let word = id << 32 | u64::from(site as u32);
+    note(object).holder.store(word, Relaxed);
+    single::takes_again(object);
+}
+
+/// The thread that has the object, as far as is known: not the calling one, which waits.
+pub(super) fn holder(object: usize) -> Option<Holder> {
+    let word = note(object).holder.load(Relaxed);
+    let tid = (word >> 32) as u32;
+    (tid != 0 && tid != threads::id()).then_some(Holder {
+        tid,
+        site: word as u32,
+        stack: 0,
+    })
+}
+
+/// The thread that has signalled a condition last: it had the lock until then.
+pub(super) fn signaller(condition: usize) -> Holder {
+    Holder {
+        tid: note(condition).signaller.load(Relaxed),
+        ..Holder::default()
     }
+}
+
+/// The calling thread is about to signal a condition.
+#[inline]
+pub(crate) fn signals(condition: usize) {
+    if config::get().stat {
+        is_signalled(condition);
+        note(condition).signalled_ns.store(clock::now(), Relaxed);
+    }
+}
+
+fn is_signalled(condition: usize) {
+    let note = note(condition);
+    note.signaller.store(threads::id(), Relaxed);
+    // A thread that takes it without a wait is not noted.
+    note.holder.store(0, Relaxed);
+    single::has_released(condition);
 }
 
 thread_local! {
@@ -81,6 +127,7 @@ pub(crate) fn waits_for(condition: usize) {
 #[inline]
 pub(crate) fn has_signalled(condition: usize) {
     if config::get().stat {
+        note(condition).signaller.store(threads::id(), Relaxed);
         count_signal(condition, WAITED.get() == condition);
     }
 }
@@ -100,6 +147,7 @@ pub(crate) fn has_posted(semaphore: usize) {
         let owner = &note(semaphore).owner;
         let was_owner = owner.compare_exchange(me(), 0, Relaxed, Relaxed).is_ok();
         count_signal(semaphore, was_owner);
+        single::has_released(semaphore);
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::advice::{self, Advice, Cause};
 use crate::view::{frame_name, name_or_address, plain};
 use crate::{
-    By, Frame, FrameKind, Lock, Lost, Process, Profile, Run, Shown, Stack, Sum, Thread, Wait,
+    By, Frame, FrameKind, Lock, Lost, Process, Profile, Run, Shown, Stack, Sum, Thread, Wait, brief,
 };
 
 /// More waits make a page slow to open; the longest are in it.
@@ -28,6 +28,7 @@ pub struct Page<'a> {
     waits: Vec<Single>,
     lost: &'a Lost,
     shown: Choice,
+    no_gain: Option<String>,
     /// Single waits of the profile that are not in the page.
     left_out: usize,
 }
@@ -43,6 +44,9 @@ struct Choice {
 #[derive(Serialize)]
 struct Name {
     name: String,
+    /// The short form, unless it is the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    brief: Option<String>,
     place: String,
     module: String,
     kind: FrameKind,
@@ -121,6 +125,7 @@ impl<'a> Page<'a> {
             sums: profile.sums.iter().map(total).collect(),
             waits: waits.collect(),
             lost: &profile.lost,
+            no_gain: advice::no_gain(profile),
             shown: Choice {
                 by: match shown.by {
                     By::Waiter => "waiter",
@@ -151,8 +156,10 @@ fn name(frame: &Frame) -> Name {
         (Some(file), None) => file.clone(),
         (None, _) => String::new(),
     };
+    let name = frame_name(frame);
     Name {
-        name: frame_name(frame),
+        brief: Some(brief(&name)).filter(|brief| *brief != name),
+        name,
         place: plain(&place),
         module: plain(frame.module.as_deref().unwrap_or_default()),
         kind: frame.kind,

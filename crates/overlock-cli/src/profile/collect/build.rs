@@ -1,7 +1,7 @@
 //! The document of what was collected, with names.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use overlock_profile::{
@@ -21,8 +21,8 @@ struct Named {
     process: u32,
     name: String,
     kind: String,
-    /// Of those without a name.
-    site: String,
+    /// Of those without a name: the address if it is one lock, else the call site.
+    place: String,
 }
 
 /// An entry of a table, with its lock and stack.
@@ -30,6 +30,27 @@ struct Named {
 struct Place {
     lock: u32,
     stack: u32,
+}
+
+/// Of each entry the one lock that it is of; `None` where there are several.
+fn single(table: &Table) -> Vec<Option<u64>> {
+    let entries = table.entries.iter();
+    let mut single: Vec<_> = entries
+        .map(|entry| Some(entry.object.load(Relaxed)))
+        .collect();
+    // Acquire: pairs with the store after the object was written.
+    for object in table
+        .objects
+        .iter()
+        .filter(|object| object.ready.load(Acquire) != 0)
+    {
+        if let Some(one) = single.get_mut(object.entry.load(Relaxed) as usize)
+            && *one != Some(object.address.load(Relaxed))
+        {
+            *one = None;
+        }
+    }
+    single
 }
 
 impl Collected {
@@ -97,8 +118,8 @@ impl Builder {
         let lost = &mut self.profile.lost;
         lost.waits += shown.ring.header.lost.0.load(Relaxed);
         lost.short_waits += shown.ring.header.short.0.load(Relaxed);
-        for entry in 0..table.entries.len() {
-            self.add_entry(index, entry as u32, &table, &symbols, kept);
+        for (entry, object) in single(&table).into_iter().enumerate() {
+            self.add_entry((index, entry as u32), object, &table, &symbols, kept);
         }
         let of_sums = kept.totals.keys().map(|key| (key.process, key.held_at));
         let of_singles = kept.all().map(|one| (one.process, one.ended.held_at));
@@ -128,8 +149,8 @@ impl Builder {
 
     fn add_entry(
         &mut self,
-        process: usize,
-        number: u32,
+        (process, number): (usize, u32),
+        single: Option<u64>,
         table: &Table,
         symbols: &Symbols,
         kept: &Kept,
@@ -146,17 +167,14 @@ impl Builder {
             (ObjectKind::Sem, true) => "sem as lock",
             (kind, _) => kind.name(),
         };
-        let site = sum
-            .site
-            .as_ref()
-            .map_or_else(String::new, ToString::to_string);
+        let place = match single {
+            _ if !sum.lock.is_empty() => String::new(),
+            Some(object) => format!("{object:#x}"),
+            None => (sum.site.as_ref()).map_or_else(String::new, ToString::to_string),
+        };
         let known = Named {
             process: process as u32,
-            site: if sum.lock.is_empty() {
-                site
-            } else {
-                String::new()
-            },
+            place,
             name: sum.lock,
             kind: kind.to_owned(),
         };

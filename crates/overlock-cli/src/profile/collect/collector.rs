@@ -323,10 +323,14 @@ impl Watcher {
         } = &mut self.collected;
         while let Some((_, ended)) = self.later.front()
             && ended.ended_ns <= until_ns
-            && let Some((index, ended)) = self.later.pop_front()
+            && let Some((index, mut ended)) = self.later.pop_front()
         {
             let key = (index, ended.tid, ended.began_ns);
             let looks = self.looks.remove(&key).unwrap_or_default();
+            if ended.holder == 0 {
+                // The waiter came too early to see it.
+                ended.holder = looks.holder().unwrap_or(0);
+            }
             let parts = parts(&ended, &looks, &processes[index].quota.throttled);
             kept.add(index, ended, parts);
         }

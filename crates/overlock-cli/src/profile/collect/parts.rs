@@ -61,6 +61,14 @@ impl Looks {
         });
     }
 
+    /// The first holder that was looked at.
+    pub fn holder(&self) -> Option<u32> {
+        self.0.iter().find_map(|run| match run.who {
+            Who::Holder(tid) => Some(tid),
+            Who::Waiter => None,
+        })
+    }
+
     /// The time that each run speaks for, between `began` and `ended`.
     fn spans(&self, (began, ended): (u64, u64)) -> Vec<(&Run, u64, u64)> {
         // Looks may be late.

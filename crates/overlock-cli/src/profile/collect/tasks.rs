@@ -75,7 +75,6 @@ impl Tasks {
             Some(Ok(text)) if !text.is_empty() => Some(call_of(text)),
             _ => None,
         };
-        self.is_refused |= call.is_none();
         let state = match call {
             Some(None) => State::Runnable,
             Some(Some(call)) => match files.letter()? {
@@ -86,10 +85,16 @@ impl Tasks {
                 _ => State::Blocked(call),
             },
             None => match files.letter()? {
-                b'R' => State::Runnable,
-                b'T' | b't' => State::Blocked(By::Stopped),
+                // Of a thread that has ended there is nothing to say.
                 b'Z' | b'X' => return None,
-                _ => State::Blocked(By::Unknown),
+                letter => {
+                    self.is_refused = true;
+                    match letter {
+                        b'R' => State::Runnable,
+                        b'T' | b't' => State::Blocked(By::Stopped),
+                        _ => State::Blocked(By::Unknown),
+                    }
+                }
             },
         };
         let cpu_ns = files.schedstat.as_ref().and_then(|file| {
@@ -214,6 +219,7 @@ mod tests {
         }
         let call = By::Call(libc::SYS_futex);
         assert!([By::Unknown, call].map(State::Blocked).contains(&look()));
+        let is_refused = tasks.is_refused;
         drop(end);
         _ = sleeper.join();
         // It is joined before the kernel has taken it down.
@@ -221,6 +227,7 @@ mod tests {
             assert!(begin.elapsed() < PATIENCE);
             thread::sleep(Duration::from_millis(1));
         }
+        assert_eq!(tasks.is_refused, is_refused, "an end is no refusal");
         assert_eq!(tasks.look(pid, tid()).unwrap().state, State::Runnable);
     }
 
