@@ -13,7 +13,7 @@ use overlock_family::spin::faulty::{Faulty, FaultyRw, LostKick, NoExclusion, Rel
 
 use crate::scenario::exclusive::{Abilities as Exclusive, scenarios};
 use crate::scenario::reader_writer::Abilities as Shared;
-use crate::scenario::{Scenario, marked, reader_writer, several, waiting};
+use crate::scenario::{Scenario, marked, reader_writer, reentrant, several, waiting};
 use crate::world::World;
 
 /// A lock to check.
@@ -160,6 +160,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
     }
     add_to!(sleep::Overlock<W>, adopted::<W>());
     add_to!(sleep::Overlock<W>, marked::marked::<W>());
+    add_to!(sleep::Overlock<W>, reentrant::reentrant::<W>());
     add_to!(OverlockRw<W>, reader_writer::barging::<W>());
     add_to!(PerCpuRwSem<W>, reader_writer::visible::<W>());
     add_to!(Qrwlock<W>, reader_writer::in_handlers::<W>());

@@ -4,6 +4,7 @@
 pub mod exclusive;
 pub mod marked;
 pub mod reader_writer;
+pub mod reentrant;
 pub mod several;
 pub mod waiting;
 mod workers;

@@ -86,7 +86,9 @@ pub const SOURCES: &[Source] = sources! {
     CANCELLED => "core/src/sleep/cancel.rs";
     &["condvar"] => "core/src/sleep/condvar.rs";
     &["once"] => "core/src/sleep/once.rs";
-    &["overlock"] => "core/src/sleep/overlock.rs";
+    &["overlock"] =>
+        "core/src/sleep/overlock.rs"
+        "core/src/sleep/reentrant.rs";
     &["rt_mutex"] => "core/src/sleep/rt_mutex.rs";
     &["semaphore"] => "core/src/sleep/semaphore.rs";
     LISTED => "core/src/sleep/wait_list.rs";
