@@ -331,6 +331,10 @@ impl Watcher {
                 // The waiter came too early to see it.
                 ended.holder = looks.holder().unwrap_or(0);
             }
+            if ended.released_ns.is_some_and(|at| looks.is_held_after(at)) {
+                // Others have passed by the waiter since then, which nobody noted.
+                ended.released_ns = None;
+            }
             let parts = parts(&ended, &looks, &processes[index].quota.throttled);
             kept.add(index, ended, parts);
         }

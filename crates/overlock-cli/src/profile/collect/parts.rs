@@ -69,6 +69,13 @@ impl Looks {
         })
     }
 
+    /// Whether somebody held the lock at a look some time after `released_ns`.
+    pub fn is_held_after(&self, released_ns: u64) -> bool {
+        let is_later = |run: &Run| run.to_ns >= released_ns.saturating_add(WAKE_UP_NS);
+        let is_held = |run: &Run| matches!(run.who, Who::Holder(_));
+        self.0.iter().any(|run| is_held(run) && is_later(run))
+    }
+
     /// The time that each run speaks for, between `began` and `ended`.
     fn spans(&self, (began, ended): (u64, u64)) -> Vec<(&Run, u64, u64)> {
         // Looks may be late.
