@@ -2,12 +2,14 @@
 
 mod advise;
 pub(crate) mod build;
+mod how;
 mod machine;
 mod merge;
 mod run;
 mod score;
 mod sweep;
 mod trace;
+mod which_lock;
 mod workload;
 
 use clap::Subcommand;
@@ -38,6 +40,7 @@ enum Command {
     Trace(Box<trace::Args>),
     Score(Box<score::Args>),
     Advise(Box<advise::Args>),
+    WhichLock(Box<which_lock::Args>),
     Sweep(Box<sweep::Args>),
     Merge(merge::Args),
 }
@@ -49,6 +52,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         Some(Command::Trace(args)) => trace::run(args),
         Some(Command::Score(args)) => score::run(args),
         Some(Command::Advise(args)) => advise::run(args),
+        Some(Command::WhichLock(args)) => which_lock::run(args),
         Some(Command::Sweep(args)) => sweep::run(args),
         Some(Command::Merge(args)) => merge::run(args),
     }
@@ -61,6 +65,7 @@ pub fn check(args: &Args) -> Result<(), Exit> {
         Some(Command::Trace(args)) => trace::check(args),
         Some(Command::Score(args)) => score::check(args),
         Some(Command::Advise(args)) => advise::check(args),
+        Some(Command::WhichLock(args)) => which_lock::check(args),
         Some(Command::Sweep(args)) => sweep::check(args),
         Some(Command::Merge(_)) => Ok(()),
     }
@@ -78,6 +83,7 @@ Examples:
   overlock-lab sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock-lab sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev
   overlock-lab sim advise --section 200ns --gap 2us      which lock for this machine
+  overlock-lab sim which-lock                            which lock for which class of machines
   overlock-lab sim score                                 held against published measurements
   overlock-lab sim sweep --vcpus 36,72,108 --out sweep.jsonl   many simulations, on all cores of this machine
 

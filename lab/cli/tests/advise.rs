@@ -84,3 +84,27 @@ fn a_report_of_a_profile_is_a_load() {
             .and(predicate::str::contains("cs=250ns")),
     );
 }
+
+#[test]
+fn classes_of_machines_have_a_table() {
+    let which = |more: &[&str]| {
+        let quick = ["sim", "which-lock", "--seconds", "0.0001", "--quiet"];
+        overlock_lab().args(quick).args(more).assert()
+    };
+    refused(which(&["7"]), &["unknown class '7'", "two-sockets"]);
+    refused(
+        which(&["8", "--locks", "tikcet"]),
+        &["did you mean 'ticket'?"],
+    );
+    refused(which(&["8", "--svg", "/nowhere"]), &["the class 64"]);
+    let told = which(&["8", "--locks", "ticket,std", "--json", "-"]).success();
+    let cells: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    let cells = cells.as_array().unwrap();
+    assert_eq!(cells.len(), 12);
+    for cell in cells {
+        let locks = cell["locks"].as_array().unwrap();
+        assert_eq!(locks.len(), 2, "{cell}");
+        let (low, high) = (&locks[0]["range"]["low"], &locks[0]["range"]["high"]);
+        assert!(low.as_f64() < high.as_f64(), "{cell}");
+    }
+}

@@ -78,3 +78,49 @@ fn figures_of_others_are_scored() {
     let mine = score(&["--data", path, "--seconds", "0.001"]).success();
     mine.stdout(predicate::str::contains("pthread_mutex").and(predicate::str::contains("mine")));
 }
+
+/// A constant is chosen by the half that is for that, and by nothing else.
+#[test]
+fn values_of_a_constant_are_tried() {
+    let quick = ["qdisc", "--seconds", "0.001", "--quiet"];
+    let tried = |more: &[&str]| score(&[&quick[..], more].concat());
+    let told = tried(&["--try", "request=0.3,0.6"]).success();
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let values: Vec<&str> = told
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(values, ["0.3", "0.6"], "{told}");
+    let errors: Vec<&str> = told.lines().skip(1).collect();
+    assert_ne!(errors[0].replace("0.3", "0.6"), errors[1], "{told}");
+    refused(tried(&["--try", "request=2"]), &["--try request=2", "0.6"]);
+    refused(
+        tried(&["--try", "requst=0.3"]),
+        &["did you mean 'request'?"],
+    );
+    refused(tried(&["--try", "request"]), &["KEY=VALUE"]);
+    refused(
+        score(&["cna-paper-2s", "--try", "request=0.3"]),
+        &["--half calibrate"],
+    );
+}
+
+/// A lock of the program's models is meant, too.
+#[test]
+fn lines_that_cannot_be_simulated_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = "group,source,machine,workload,lock,threads,figure,unit\n\
+                mine,me,graviton3,micro:cs=50,pthread_mutx,2,5,Mop/s\n\
+                mine,me,graviton33,micro:cs=50,mcs,2,5,Mop/s\n";
+    fs::write(dir.path().join("mine.csv"), rows).unwrap();
+    refused(
+        score(&["--data", dir.path().to_str().unwrap()]),
+        &[
+            "mine.csv:2: group mine: there is no lock 'pthread_mutx' to simulate",
+            "did you mean 'pthread_mutex'?",
+            "parking_lot-0.13",
+            "mine.csv:3: group mine: unknown machine 'graviton33'",
+        ],
+    );
+}

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | [`report`] | a load from a report of `overlock profile` |
 //! | [`text`] | the answer for people |
-//! | [`svg`] | its picture |
 
 pub mod report;
-pub mod svg;
 #[cfg(test)]
 mod tests;
 pub mod text;
+
+use std::io::{self, Write};
 
 use overlock_bench::error::Error;
 use overlock_bench::registry::{Entry, Family, Origin};
@@ -19,6 +19,7 @@ use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::Serialize;
 
+use crate::curves::{self, Curve, Rate};
 use crate::locks;
 use crate::score::run::{Options, run};
 use crate::score::{Case, Class};
@@ -117,15 +118,6 @@ pub struct Advice {
     pub curves: Vec<Curve>,
 }
 
-/// A lock with several numbers of threads.
-#[derive(Clone, Debug, Serialize)]
-pub struct Curve {
-    /// The name that people use.
-    pub lock: String,
-    /// Threads, and operations a second.
-    pub points: Vec<(usize, f64)>,
-}
-
 /// The locks to choose from if none are named.
 pub fn candidates() -> Vec<&'static Entry> {
     let family = Family::Exclusive;
@@ -133,6 +125,18 @@ pub fn candidates() -> Vec<&'static Entry> {
     let models = models.filter(|lock| lock.origin == Origin::Model && lock.simulated.is_some());
     let ours = OURS.iter().filter_map(|name| locks::named(family, name));
     ours.chain(models).collect()
+}
+
+impl Advice {
+    /// Writes its picture.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn draw(&self, out: impl Write) -> io::Result<()> {
+        let title = format!("{} on {}", self.workload, self.machine);
+        curves::write(out, &title, self.cpus, &self.curves)
+    }
 }
 
 impl Question {
@@ -291,9 +295,14 @@ impl Question {
         let all: Vec<_> = pairs.into_iter().zip(results).collect();
         let curve = |lock: &&'static Entry| {
             let mine = all.iter().filter(|((other, _), _)| other.name == lock.name);
-            let points = mine.filter_map(|((_, count), result)| {
-                let ops = result.as_ref().ok()?.ops_per_sec;
-                (ops > 0.0).then_some((*count, ops))
+            let points = mine.filter_map(|((_, threads), result)| {
+                let measured = result.as_ref().ok()?;
+                let point = Rate {
+                    threads: *threads,
+                    ops_per_sec: measured.ops_per_sec,
+                    settled: measured.simulation.settled,
+                };
+                (point.ops_per_sec > 0.0).then_some(point)
             });
             Curve {
                 lock: locks::plain(lock.name).to_owned(),

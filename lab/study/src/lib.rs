@@ -1,16 +1,21 @@
-//! Studies on simulated machines, behind `overlock-lab sim sweep`, `score` and `advise`.
+//! Studies on simulated machines, behind `overlock-lab sim sweep`, `score`, `advise` and
+//! `which-lock`.
 //!
 //! | module | what is there |
 //! |---|---|
 //! | [`sweep`] | many simulations, on many cores and machines |
 //! | [`score`] | published measurements, and how well simulations agree with them |
 //! | [`advise`] | which lock for which machine and load |
+//! | [`which`] | which lock for which class of machines |
+//! | [`curves`] | locks over the number of threads, as a picture |
 //! | [`vary`] | how a figure changes with the constants of the cost model |
 //! | [`locks`] | locks by the names that people use |
 
 pub mod advise;
+pub mod curves;
 pub mod locks;
 mod pool;
 pub mod score;
 pub mod sweep;
 pub mod vary;
+pub mod which;

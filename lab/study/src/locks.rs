@@ -5,14 +5,20 @@ use overlock_bench::registry::{Entry, Family};
 /// Before the name of a model.
 const MODEL: &str = "model:";
 
+/// Other names of models.
+const OTHERS: [(&str, &str); 4] = [
+    ("pthread_mutex", "glibc"),
+    ("pthread", "glibc"),
+    ("parking_lot-0.12", "parking_lot"),
+    ("parking_lot 0.12", "parking_lot"),
+];
+
 /// The lock of that name, if it runs on simulated machines. The name of a peer is that of its
 /// model, and `pthread_mutex` is glibc's.
 pub fn named(family: Family, name: &str) -> Option<&'static Entry> {
-    let name = match name.trim() {
-        "pthread" | "pthread_mutex" => "glibc",
-        "parking_lot-0.12" | "parking_lot 0.12" => "parking_lot",
-        name => name,
-    };
+    let mut others = OTHERS.iter();
+    let other = others.find(|(other, _)| *other == name.trim());
+    let name = other.map_or(name.trim(), |(_, name)| name);
     let has = |wanted: &str| {
         let mut locks = family.locks().iter();
         locks.find(|lock| lock.name == wanted && lock.simulated.is_some())
@@ -20,6 +26,25 @@ pub fn named(family: Family, name: &str) -> Option<&'static Entry> {
     has(name)
         .or_else(|| has(&format!("{MODEL}{name}")))
         .or_else(|| has(&format!("{MODEL}{}", name.replace(' ', "-"))))
+}
+
+/// The message for a name that no simulated lock has.
+pub fn unknown(family: Family, name: &str) -> String {
+    let locks = family.locks().iter();
+    let locks = locks.filter(|lock| lock.simulated.is_some());
+    let names: Vec<&str> = locks.map(|lock| plain(lock.name)).collect();
+    let near = |other: &&str| strsim::jaro_winkler(name, other);
+    let others = OTHERS.iter().map(|(other, _)| other);
+    let nearest = names.iter().chain(others).copied();
+    let nearest = nearest.max_by(|a, b| near(a).total_cmp(&near(b)));
+    let meant = match nearest {
+        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'? The"),
+        _ => "; the".to_owned(),
+    };
+    format!(
+        "there is no lock '{name}' to simulate{meant} locks are {}",
+        names.join(", ")
+    )
 }
 
 /// The name that people use for a lock.

@@ -7,9 +7,11 @@
 //! | [`run`] | the simulations |
 //! | [`judge`] | orders, errors, and the skill over a null model |
 //! | [`text`] | the score for people |
+//! | [`known`] | the score that the project's pages have |
 
 pub mod data;
 pub mod judge;
+pub mod known;
 pub mod run;
 #[cfg(test)]
 mod tests;
@@ -18,4 +20,5 @@ pub mod unit;
 
 pub use data::{BadFolder, Case, Figure, Folder, Half};
 pub use judge::{Class, Score};
+pub use known::Known;
 pub use run::{Options, simulate_all};

@@ -26,16 +26,37 @@ pub struct Range {
 }
 
 impl Range {
-    /// Around all figures; `None` for none.
-    pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let each = figures.into_iter().map(|figure| Self {
+    /// Of one figure.
+    pub fn one(figure: f64) -> Self {
+        Self {
             low: figure,
             high: figure,
-        });
-        each.reduce(|all, one| Self {
-            low: all.low.min(one.low),
-            high: all.high.max(one.high),
-        })
+        }
+    }
+
+    /// Around all figures; `None` for none.
+    pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut figures = figures.into_iter();
+        let first = Self::one(figures.next()?);
+        Some(figures.fold(first, Self::with))
+    }
+
+    /// With another figure.
+    #[must_use]
+    pub fn with(self, figure: f64) -> Self {
+        Self {
+            low: self.low.min(figure),
+            high: self.high.max(figure),
+        }
+    }
+
+    /// With ends that are off by this mean absolute logarithm.
+    #[must_use]
+    pub fn widened(self, error: f64) -> Self {
+        Self {
+            low: self.low / error.exp(),
+            high: self.high * error.exp(),
+        }
     }
 
     /// Whether the figure depends on more than the constant.

@@ -3,29 +3,20 @@
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
-use overlock_bench::error::Error;
-use overlock_bench::interrupt::Interrupt;
-use overlock_bench::registry::{Entry, Family};
 use overlock_bench::workload::Workload;
 use overlock_profile::Profile;
 use overlock_report::json;
 use overlock_report::numbers::time;
 use overlock_study::advise::report::{Load, load};
 use overlock_study::advise::text::describe;
-use overlock_study::advise::{Question, candidates, svg};
-use overlock_study::locks;
-use overlock_study::score::Options;
+use overlock_study::advise::{Question, candidates};
 
+use super::how::{self, How};
 use super::machine::{self, MOST_VCPUS};
-use super::sweep::{MOST_JOBS, cpus};
 use crate::exit::Exit;
 use crate::files::Files;
-use crate::measure::ending;
-use crate::measure::progress::Progress;
-use crate::number::{ANY, simulated_seconds, whole};
+use crate::number::whole;
 use crate::terminal::print;
 
 /// Say which lock is best for a machine and a load: the three best, with ranges
@@ -74,29 +65,12 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     locks: Vec<String>,
 
-    /// Length of each simulation, in simulated time
-    #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.05")]
-    seconds: Duration,
-
-    /// Seed of the random choices: another number is another run
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY), default_value = "1")]
-    seed: u64,
-
-    /// Simulations at a time [default: as many as there are CPUs]
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_JOBS))]
-    jobs: Option<usize>,
-
     /// Write a picture: the best locks, ours and that of std, over the number of threads
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Write everything as JSON; `-` is the standard output
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    /// Print neither progress nor the answer
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    how: How,
 }
 
 fn read(path: &Path, name: Option<&str>) -> Result<Load, Exit> {
@@ -125,7 +99,7 @@ fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
         cores: args.cores.clone(),
         host: args.host.clone(),
         others: 0,
-        seed: args.seed,
+        seed: args.how.seed,
     };
     let found = args
         .report
@@ -138,11 +112,9 @@ fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
     let workload: Workload = format!("micro:cs={section}:ncs={gap}")
         .parse()
         .map_err(|error| Exit::usage(format!("--section {section} --gap {gap}: {error}")))?;
-    let locks: Result<Vec<&'static Entry>, Exit> =
-        args.locks.iter().map(|name| lock(name)).collect();
-    let locks = match locks? {
-        none if none.is_empty() => candidates(),
-        some => some,
+    let locks = match args.locks.as_slice() {
+        [] => candidates(),
+        names => how::locks(names)?,
     };
     let place = place.place()?;
     let threads = args.threads.or(found.as_ref().map(|load| load.threads));
@@ -156,47 +128,14 @@ fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
     Ok((question, found))
 }
 
-fn lock(name: &str) -> Result<&'static Entry, Exit> {
-    locks::named(Family::Exclusive, name).ok_or_else(|| {
-        Exit::usage(format!(
-            "--locks: there is no lock '{name}' to simulate; `overlock-lab sim --list` shows them"
-        ))
-    })
-}
-
 /// Answers the question of `args`.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let (question, found) = question(args)?;
-    let files = Files::open([("--svg", &args.svg), ("--json", &args.json)])?;
-    let options = Options {
-        round: args.seconds,
-        seed: args.seed,
-        vary: false,
-        jobs: args.jobs.unwrap_or_else(cpus),
-        interrupt: Arc::new(Interrupt::default()),
-    };
-    ending::on_interrupt(Arc::clone(&options.interrupt))?;
-    let mut progress = None;
-    let advice = question.answer(&options, args.svg.is_some(), |ended, all, case| {
-        // Several rounds of simulations follow each other.
-        if ended == 1 {
-            progress = Some(Progress::of(all, "simulation", args.quiet));
-        }
-        if let Some(progress) = &progress {
-            progress.at(
-                ended,
-                &format!("{}, {} threads", case.lock.name, case.threads),
-            );
-            if ended == all {
-                progress.finish();
-            }
-        }
-    });
-    let advice = advice.map_err(|error| match error {
-        Error::Interrupted => Exit::Interrupted,
-        error => Exit::Failed(error.to_string()),
-    })?;
-    if !args.quiet && !files.use_stdout() {
+    let files = Files::open([("--svg", &args.svg), ("--json", &args.how.json)])?;
+    let options = args.how.options(false)?;
+    let advice = question.answer(&options, args.svg.is_some(), args.how.progress());
+    let advice = advice.map_err(how::failed)?;
+    if !args.how.quiet && !files.use_stdout() {
         let mut text = String::new();
         if let Some(load) = found {
             let known = |length: Option<f64>| length.map_or("not known".to_owned(), time);
@@ -209,9 +148,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         }
         print(io::stdout().lock(), (text + &describe(&advice)).as_bytes())?;
     }
-    files.write([&|out| svg::write(out, &advice), &|out| {
-        json::write(out, &advice)
-    }])?;
+    files.write([&|out| advice.draw(out), &|out| json::write(out, &advice)])?;
     match advice.locks.is_empty() {
         true => Err(Exit::Failed("no lock could be simulated".to_owned())),
         false => Ok(()),

@@ -1,22 +1,16 @@
 //! `overlock-lab sim score`
 
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
-use overlock_bench::error::Error;
-use overlock_bench::interrupt::Interrupt;
 use overlock_report::json;
-use overlock_study::score::text::{Form, figures, summary};
-use overlock_study::score::{Figure, Folder, Half, Options, Score, simulate_all};
+use overlock_study::score::text::{self, Form, figures, summary};
+use overlock_study::score::{Figure, Folder, Half, Score, simulate_all};
 
-use super::sweep::{MOST_JOBS, cpus};
+use super::how::{self, How};
 use crate::exit::Exit;
 use crate::files::Files;
-use crate::measure::ending;
-use crate::measure::progress::Progress;
-use crate::number::{ANY, simulated_seconds, whole};
 use crate::terminal::print;
 
 /// Hold simulations against published measurements: orders, errors, the skill over a null model
@@ -43,33 +37,21 @@ pub struct Args {
     #[arg(long)]
     vary: bool,
 
+    /// Score the half `calibrate` once with each of these values of a key, of the machines or of
+    /// their hosts: the way to choose a constant
+    #[arg(long = "try", value_name = "KEY=VALUE,…", conflicts_with_all = ["vary", "json"])]
+    tried: Option<String>,
+
     /// List the groups and their documents, and exit
     #[arg(long)]
     list: bool,
-
-    /// Length of each simulation, in simulated time; of a build ten times that
-    #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.05")]
-    seconds: Duration,
-
-    /// Seed of the random choices: another number is another run
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, ANY), default_value = "1")]
-    seed: u64,
-
-    /// Simulations at a time [default: as many as this machine has CPUs]
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_JOBS))]
-    jobs: Option<usize>,
-
-    /// Write everything as JSON; `-` is the standard output
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
 
     /// Print tables in Markdown, as results/score.md has them
     #[arg(long)]
     markdown: bool,
 
-    /// Print neither progress nor tables
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    how: How,
 }
 
 /// The figures that `args` ask for.
@@ -121,37 +103,15 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     if args.list {
         return print(io::stdout().lock(), list(&chosen).as_bytes());
     }
-    let files = Files::open([("--json", &args.json)])?;
-    let options = Options {
-        round: args.seconds,
-        seed: args.seed,
-        vary: args.vary,
-        jobs: args.jobs.unwrap_or_else(cpus),
-        interrupt: Arc::new(Interrupt::default()),
-    };
-    ending::on_interrupt(Arc::clone(&options.interrupt))?;
-    // How many simulations there are is known once the first has ended.
-    let mut progress = None;
-    let results = simulate_all(&chosen, &options, |ended, all, case| {
-        let progress = progress.get_or_insert_with(|| Progress::of(all, "simulation", args.quiet));
-        progress.at(
-            ended,
-            &format!("{}, {} threads", case.lock.name, case.threads),
-        );
-    });
-    if let Some(progress) = progress {
-        progress.finish();
+    if let Some(tries) = &args.tried {
+        return run_tries(args, &chosen, tries);
     }
-    let results = results.map_err(|error| match error {
-        Error::Interrupted => Exit::Interrupted,
-        error => Exit::Failed(error.to_string()),
-    })?;
+    let files = Files::open([("--json", &args.how.json)])?;
+    let options = args.how.options(args.vary)?;
+    let results = simulate_all(&chosen, &options, args.how.progress()).map_err(how::failed)?;
     let score = Score::new(&chosen, &results);
-    if !args.quiet && !files.use_stdout() {
-        let form = match args.markdown {
-            true => Form::Markdown,
-            false => Form::Plain,
-        };
+    if !args.how.quiet && !files.use_stdout() {
+        let form = form(args);
         let text = summary(form, &score) + "\n" + &figures(form, &score);
         print(io::stdout().lock(), text.as_bytes())?;
     }
@@ -166,6 +126,48 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
 }
 
+fn form(args: &Args) -> Form {
+    match args.markdown {
+        true => Form::Markdown,
+        false => Form::Plain,
+    }
+}
+
+/// A key, and the figures with each of its values.
+type Tries = (String, Vec<(String, Vec<Figure>)>);
+
+/// The figures of `--try`. The half `score` chooses no constant.
+fn tries(chosen: &[Figure], text: &str) -> Result<Tries, Exit> {
+    let bad = |why: &dyn Display| Exit::usage(format!("--try {text}: {why}"));
+    if chosen.iter().any(|figure| figure.half() == Half::Score) {
+        let why = "constants are chosen by the half calibrate alone: add --half calibrate";
+        return Err(bad(&why));
+    }
+    let Some((key, values)) = text.split_once('=') else {
+        return Err(bad(&"it has the form KEY=VALUE,…"));
+    };
+    let with = |value: &str| {
+        let figures = chosen.iter().map(|figure| figure.with(key, value));
+        let figures: Result<Vec<Figure>, _> = figures.collect();
+        Ok((value.to_owned(), figures.map_err(|error| bad(&error))?))
+    };
+    let all: Result<Vec<_>, Exit> = values.split(',').map(with).collect();
+    Ok((key.to_owned(), all?))
+}
+
+fn run_tries(args: &Args, chosen: &[Figure], text: &str) -> Result<(), Exit> {
+    let (key, all) = tries(chosen, text)?;
+    let options = args.how.options(false)?;
+    let mut scores = Vec::new();
+    for (value, figures) in all {
+        let results = simulate_all(&figures, &options, args.how.progress());
+        let results = results.map_err(how::failed)?;
+        scores.push((value, Score::new(&figures, &results)));
+    }
+    let text = text::tries(form(args), &key, &scores);
+    print(io::stdout().lock(), text.as_bytes())
+}
+
 fn list(figures: &[Figure]) -> String {
     let mut text = String::new();
     for group in figures.chunk_by(|a, b| a.row.group == b.row.group) {
@@ -178,7 +180,11 @@ fn list(figures: &[Figure]) -> String {
 
 /// Checks the options as [`run`] does.
 pub fn check(args: &Args) -> Result<(), Exit> {
-    chosen(args).map(drop)
+    let chosen = chosen(args)?;
+    match &args.tried {
+        Some(text) => tries(&chosen, text).map(drop),
+        None => Ok(()),
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -186,6 +192,7 @@ Examples:
   overlock-lab sim score                               all figures; minutes
   overlock-lab sim score --half score --json score.json
   overlock-lab sim score qdisc rwsem --vary            two groups, with ranges
+  overlock-lab sim score --half calibrate --try request=0.25,0.33,0.5
   overlock-lab sim score --data my-figures             figures of a folder of yours
 
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 bad use, 130 interrupted. A figure that is far off is no failure.";

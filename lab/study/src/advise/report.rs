@@ -50,7 +50,12 @@ pub fn load(profile: &Profile, name: Option<&str>) -> Result<Load, String> {
     let section = lock.hold_avg_ns.filter(|held| *held > 0.0);
     let acquisitions = lock.acquisitions.filter(|count| *count > 0);
     let gap = section.zip(acquisitions).map(|(section, count)| {
-        let all = profile.run.seconds * 1e9 * threads as f64 - waited as f64;
+        let of = |many: usize| profile.run.seconds * 1e9 * many as f64;
+        // Threads that had no CPU were not away from the lock.
+        let all = match profile.run.cpus as usize {
+            0 => of(threads) - waited as f64,
+            cpus => (of(threads) - waited as f64).min(of(cpus)),
+        };
         (all / count as f64 - section).max(0.0)
     });
     Ok(Load {

@@ -8,7 +8,7 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_profile::{Lock, Profile, Run, Sum, Thread, Wait};
 
 use super::report::{Load, load};
-use super::text::{describe, trust};
+use super::text::describe;
 use super::*;
 
 fn options() -> Options {
@@ -62,18 +62,25 @@ fn the_best_locks_come_first_with_their_ranges() {
     assert!(text.contains("4 threads on 4 CPUs (one socket)"), "{text}");
     assert!(text.contains("The others, in Mop/s:"), "{text}");
 
+    // One figure says nothing where a constant changes a lock's regime.
+    let mut near = advice.clone();
+    near.locks[0].ranges.as_mut().unwrap().ops_per_sec = Range::one(33e6).with(143e6);
+    let told = describe(&near);
+    assert!(told.contains("33.0 to 143"), "{told}");
+    assert!(told.contains("; near a change of regime"), "{told}");
+
     // The picture has the best three; none of the two for comparison is among the locks.
     assert_eq!(advice.curves.len(), BEST);
     // In so short a time, locks in line make nothing with more threads than CPUs.
     let points = advice.curves.iter().flat_map(|curve| &curve.points);
-    let counts: BTreeSet<usize> = points.map(|(threads, _)| *threads).collect();
+    let counts: BTreeSet<usize> = points.map(|point| point.threads).collect();
     assert!(counts.is_superset(&[1, 2, 4].into()), "{counts:?}");
     assert!(
         counts.iter().all(|count| [1, 2, 4, 8, 16].contains(count)),
         "{counts:?}"
     );
     let mut picture = Vec::new();
-    svg::write(&mut picture, &advice).unwrap();
+    advice.draw(&mut picture).unwrap();
     assert!(
         String::from_utf8(picture)
             .unwrap()
@@ -89,18 +96,6 @@ fn locks_that_take_fewer_threads_are_left_out() {
     let names: Vec<&str> = advice.locks.iter().map(|lock| lock.lock.as_str()).collect();
     assert_eq!((names, advice.class), (vec!["unfair"], Class::Overcommit));
     assert!(advice.curves.is_empty());
-}
-
-#[test]
-fn the_score_says_how_sure_an_answer_is() {
-    let page = "| one socket | calibrate | 9 | 1 of 8 | 0.90 |\n\
-                | one socket | score | 61 | 30 of 40 | 0.35 | 0.2 |\n";
-    let known = trust(page, Class::OneSocket);
-    assert!(
-        known.contains("30 of 40") && known.contains("0.35") && known.contains("61"),
-        "{known}"
-    );
-    assert!(trust(page, Class::Overcommit).contains("No published figure"));
 }
 
 /// Two threads that wait for the first lock, and three for the second.
@@ -165,6 +160,10 @@ fn a_report_becomes_a_load() {
     };
     assert_eq!(found, queue);
     assert_eq!(load(&profile(), Some("cache")).unwrap().threads, 2);
+    // On one CPU they had a second.
+    let mut crowded = profile();
+    crowded.run.cpus = 1;
+    assert_eq!(load(&crowded, None).unwrap().gap, Some(800.0));
     assert!(
         load(&profile(), Some("done"))
             .unwrap_err()

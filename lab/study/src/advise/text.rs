@@ -6,11 +6,8 @@ use overlock_report::columns::{NOTHING, table};
 use overlock_report::numbers::{rate, significant, time};
 
 use super::{Advice, BEST, Standing};
-use crate::score::Class;
+use crate::score::known;
 use crate::vary::Range;
-
-/// The page with the score, which says how sure an answer is.
-const SCORE: &str = include_str!("../../../../results/score.md");
 
 /// A range whose ends differ by less than this factor is one figure.
 const ONE: f64 = 1.05;
@@ -44,7 +41,7 @@ pub fn describe(advice: &Advice) -> String {
     text += &table(titles, best.map(row), |column| (1..5).contains(&column));
     let others = advice.locks.iter().skip(BEST);
     let others: Vec<String> = others
-        .map(|standing| format!("{} {}", standing.lock, rate(standing.ops_per_sec)))
+        .map(|standing| format!("{} {}", standing.lock, operations(standing)))
         .collect();
     if !others.is_empty() {
         let _ = writeln!(text, "\nThe others, in Mop/s: {}.", others.join(", "));
@@ -54,33 +51,26 @@ pub fn describe(advice: &Advice) -> String {
     }
     text += "\nA range is that of constants a tenth smaller and larger. Locks are level where their \
              ranges meet.\n";
-    text + &trust(SCORE, *class)
+    text + &known::told(*class)
 }
 
-/// The score of a class, as a sentence: of the half that no constant was chosen by.
-pub(super) fn trust(page: &str, class: Class) -> String {
-    let begin = format!("| {class} | score |");
-    let line = page.lines().find(|line| line.starts_with(&begin));
-    let cells = line.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
-    match cells.as_deref() {
-        Some([_, _, _, figures, orders, error, ..]) => format!(
-            "Of published pairs of locks in this class ({class}) {orders} are simulated in the \
-             right order; {figures} figures are off by {error} on average, as logarithms.\n"
-        ),
-        _ => {
-            format!("No published figure of this class ({class}) has been held out to check it.\n")
-        }
-    }
-}
-
-fn row(standing: &Standing) -> Vec<String> {
-    let ranges = standing.ranges.as_ref();
-    let cell = |figure: Option<f64>, range: Option<Range>, write: fn(f64) -> String| match range {
+/// A figure, or its range.
+fn cell(figure: Option<f64>, range: Option<Range>, write: fn(f64) -> String) -> String {
+    match range {
         Some(Range { low, high }) if high > ONE * low => {
             format!("{} to {}", write(low), write(high))
         }
         _ => figure.map_or(NOTHING.to_owned(), write),
-    };
+    }
+}
+
+fn operations(standing: &Standing) -> String {
+    let range = standing.ranges.map(|ranges| ranges.ops_per_sec);
+    cell(Some(standing.ops_per_sec), range, rate)
+}
+
+fn row(standing: &Standing) -> Vec<String> {
+    let ranges = standing.ranges.as_ref();
     let sure = match (ranges, standing.level_with.as_slice()) {
         (None, _) => "not at all: it fails with other constants".to_owned(),
         (Some(_), []) => "ahead of all below it".to_owned(),
@@ -96,11 +86,7 @@ fn row(standing: &Standing) -> Vec<String> {
     };
     vec![
         standing.lock.clone(),
-        cell(
-            Some(standing.ops_per_sec),
-            ranges.map(|ranges| ranges.ops_per_sec),
-            rate,
-        ),
+        operations(standing),
         cell(
             standing.jain,
             ranges.and_then(|ranges| ranges.jain),

@@ -5,12 +5,13 @@ use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 
+use csv::{DeserializeError, ErrorKind, Position, StringRecord};
 use overlock_bench::registry::Entry;
 use overlock_bench::workload::Workload;
 use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
-use overlock_sim::spec::{self, Bases};
+use overlock_sim::spec::{self, Bases, Spec};
 use serde::{Deserialize, Serialize};
 
 use super::unit::Unit;
@@ -35,9 +36,18 @@ impl fmt::Display for Half {
     }
 }
 
+/// So many lines that are wrong are told.
+const MOST_TOLD: usize = 20;
+
+/// The columns that a file must have.
+const NEEDED: [&str; 8] = [
+    "group", "source", "machine", "workload", "lock", "threads", "figure", "unit",
+];
+/// Those that it may have.
+const OTHERS: [&str; 6] = ["half", "seen", "host", "guests", "over", "note"];
+
 /// A row of a file, as it is there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Row {
     /// Figures of one document, machine and benchmark.
     pub group: String,
@@ -121,6 +131,39 @@ impl Case {
     }
 }
 
+impl Figure {
+    /// The same with another value of a key of its machine, or of its host.
+    ///
+    /// # Errors
+    ///
+    /// Says what is valid.
+    pub fn with(&self, key: &str, value: &str) -> Result<Self, spec::Error> {
+        let changed = |case: &Case| -> Result<Case, spec::Error> {
+            let (machine, host) = (case.machine.clone(), case.host.clone());
+            let is_host = Host::keys().iter().any(|other| other.name == key);
+            let (machine, host) = match is_host {
+                true => (machine, spec::with(host, key, value)?),
+                false => (spec::with(machine, key, value)?, host),
+            };
+            Ok(Case {
+                machine,
+                host,
+                ..case.clone()
+            })
+        };
+        Ok(Self {
+            case: changed(&self.case)?,
+            over: self.over.as_ref().map(changed).transpose()?,
+            ..self.clone()
+        })
+    }
+
+    /// The half that it belongs to.
+    pub fn half(&self) -> Half {
+        self.row.half.unwrap_or(Half::Score)
+    }
+}
+
 /// A folder that cannot be used, and why.
 #[derive(Debug)]
 pub struct BadFolder(String);
@@ -153,14 +196,19 @@ const PUBLISHED: &[(&str, &str)] = published![
     "parking_lot.csv",
     "swift.csv",
     "flexguard.csv",
+    "overcommit.csv",
+    "e5-2680v4.toml",
     "e5-2699v4.toml",
     "e7-8895v3.toml",
     "epyc-9454p.toml",
     "gold-5320.toml",
     "gold-6148.toml",
+    "i5-3450.toml",
+    "i7-3770.toml",
     "i7-6.toml",
     "i9-18.toml",
-    "xeon-8488c.toml"
+    "xeon-8488c.toml",
+    "xeon-d-2191.toml"
 ];
 
 impl fmt::Display for Folder {
@@ -177,24 +225,66 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Names the file and the line that is wrong.
+    /// Names each line that is wrong, with its file.
     pub fn figures(&self) -> Result<Vec<Figure>, BadFolder> {
-        let mut figures = Vec::new();
+        let (mut figures, mut wrong) = (Vec::new(), Vec::new());
         for file in self.tables()? {
             let text = self.text(&file).map_err(BadFolder)?;
             let mut reader = csv::ReaderBuilder::new()
                 .trim(csv::Trim::All)
+                .flexible(true)
                 .from_reader(text.as_bytes());
-            for row in reader.deserialize::<Row>() {
-                let bad = |why: &dyn fmt::Display| BadFolder(format!("{self}/{file}: {why}"));
-                let row = row.map_err(|error| bad(&error))?;
-                let named = row.group.clone();
-                let figure = self.figure(row);
-                figures.push(figure.map_err(|why| bad(&format!("group {named}: {why}")))?);
+            let titles = reader.headers();
+            let titles = titles.map_err(|error| BadFolder(format!("{self}/{file}: {error}")))?;
+            let titles = titles.clone();
+            if let Err(why) = columns(&titles) {
+                wrong.push(format!("{self}/{file}:1: {why}"));
+                continue;
             }
+            for record in reader.records() {
+                let line = |record: &StringRecord| record.position().map_or(0, Position::line);
+                let read = match &record {
+                    Ok(record) => self
+                        .read(record, &titles)
+                        .map_err(|why| (line(record), why)),
+                    Err(error) => Err((
+                        error.position().map_or(0, Position::line),
+                        error.to_string(),
+                    )),
+                };
+                match read {
+                    Ok(figure) => figures.push(figure),
+                    Err((line, why)) => wrong.push(format!("{self}/{file}:{line}: {why}")),
+                }
+            }
+        }
+        let more = wrong.len().saturating_sub(MOST_TOLD);
+        wrong.truncate(MOST_TOLD);
+        if more > 0 {
+            wrong.push(format!("{more} more lines are wrong"));
+        }
+        if !wrong.is_empty() {
+            return Err(BadFolder(wrong.join("\n")));
         }
         halves(&figures).map_err(|why| BadFolder(format!("{self}: {why}")))?;
         Ok(figures)
+    }
+
+    /// The figure of a line.
+    fn read(&self, record: &StringRecord, titles: &StringRecord) -> Result<Figure, String> {
+        if record.len() != titles.len() {
+            let (has, wanted) = (record.len(), titles.len());
+            return Err(format!("{has} columns, where the first line has {wanted}"));
+        }
+        let row: Row = record
+            .deserialize(Some(titles))
+            .map_err(|error| match error.kind() {
+                ErrorKind::Deserialize { err, .. } => column(err, titles),
+                _ => error.to_string(),
+            })?;
+        let group = row.group.clone();
+        self.figure(row)
+            .map_err(|why| format!("group {group}: {why}"))
     }
 
     /// Its files in CSV, in their order.
@@ -264,8 +354,9 @@ impl Folder {
             return Err(format!("{} threads in {guests} guests", row.threads));
         }
         let case = |name: &str| {
-            let lock = locks::named(workload.family(), name);
-            let lock = lock.ok_or_else(|| format!("there is no lock '{name}' to simulate"))?;
+            let family = workload.family();
+            let lock = locks::named(family, name);
+            let lock = lock.ok_or_else(|| locks::unknown(family, name))?;
             match lock.most_threads {
                 Some(most) if row.threads > most => {
                     Err(format!("{name} takes at most {most} threads"))
@@ -289,6 +380,32 @@ impl Folder {
     }
 }
 
+/// Checks the titles of a file.
+fn columns(titles: &StringRecord) -> Result<(), String> {
+    let has = |name: &str| titles.iter().any(|title| title == name);
+    if let Some(none) = NEEDED.into_iter().find(|name| !has(name)) {
+        return Err(format!("there is no column '{none}'"));
+    }
+    let known = |title: &&str| NEEDED.contains(title) || OTHERS.contains(title);
+    match titles.iter().find(|title| !known(title)) {
+        None => Ok(()),
+        Some(other) => Err(format!(
+            "unknown column '{other}'; the columns are {}, and perhaps {}",
+            NEEDED.join(", "),
+            OTHERS.join(", ")
+        )),
+    }
+}
+
+/// The error in a cell.
+fn column(error: &DeserializeError, titles: &StringRecord) -> String {
+    let title = error.field().and_then(|field| titles.get(field as usize));
+    match title {
+        Some(title) => format!("column {title}: {}", error.kind()),
+        None => error.kind().to_string(),
+    }
+}
+
 /// Checks that each group is in one half.
 fn halves(figures: &[Figure]) -> Result<(), String> {
     for figure in figures {
@@ -299,11 +416,4 @@ fn halves(figures: &[Figure]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-impl Figure {
-    /// The half that it belongs to.
-    pub fn half(&self) -> Half {
-        self.row.half.unwrap_or(Half::Score)
-    }
 }

@@ -191,6 +191,33 @@ fn what_cannot_be_simulated_is_refused_with_its_group() {
         "a,score,D,small.toml,micro,mcs,4,,2,Mop/s\na,calibrate,D,small.toml,micro,mcs,4,,2,ns\n",
         "the group a is in both halves",
     );
+    refused(
+        "a,,D,small.toml,micro,mcs,4,,2\n",
+        "9 columns, where the first line has 10",
+    );
+    refused(
+        "a,,D,small.toml,micro,mcs,4,,2,Mop/s\na,,D,small.toml,micro,tikcet,4,,2,Mop/s\n\
+         a,,D,small.toml,micro,mcs,many,,2,Mop/s\n",
+        "figures.csv:3: group a: there is no lock 'tikcet' to simulate; did you mean 'ticket'?",
+    );
+    refused(
+        "a,,D,gone.toml,micro,mcs,4,,2,Mop/s\na,,D,small.toml,micro,mcs,many,,2,Mop/s\n",
+        "figures.csv:3: column threads: ",
+    );
+    let lines = "a,,D,small.toml,micro,mcs,0,,2,Mop/s\n".repeat(22);
+    refused(&lines, "figures.csv:21: ");
+    refused(&lines, "\n2 more lines are wrong");
+    let titles = |titles: &str, says: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("mine.csv"), titles).unwrap();
+        let why = Folder::At(dir.path().to_owned()).figures().unwrap_err();
+        assert!(why.to_string().contains(says), "{why}");
+    };
+    titles("group,source\n", "mine.csv:1: there is no column 'machine'");
+    titles(
+        "group,source,machine,workload,lock,threads,figure,unit,hafl\n",
+        "mine.csv:1: unknown column 'hafl'",
+    );
     let empty = tempfile::tempdir().unwrap();
     let none = Folder::At(empty.path().to_owned()).figures().unwrap_err();
     assert!(

@@ -17,6 +17,9 @@ pub enum Form {
     Markdown,
 }
 
+/// The columns with numbers.
+const NUMBERS: fn(usize) -> bool = |column| (2..8).contains(&column);
+
 const PARTS: [&str; 8] = [
     "", "half", "figures", "orders", "error", "shape", "null", "skill",
 ];
@@ -32,7 +35,12 @@ pub fn summary(form: Form, score: &Score) -> String {
     };
     let groups = score.groups.iter();
     let groups = groups.map(|group| cells(group).into_iter().chain([group.source.clone()]));
-    text += &rows(form, &titled("group, the worst first", "document"), groups);
+    text += &rows(
+        form,
+        &titled("group, the worst first", "document"),
+        NUMBERS,
+        groups,
+    );
     text += "\n";
     let classes = score.classes.iter().map(|part| {
         let class = Class::ALL.into_iter();
@@ -45,7 +53,7 @@ pub fn summary(form: Form, score: &Score) -> String {
         let goal = goal.map_or(String::new(), |goal| format!("error {goal}: {told}"));
         cells(part).into_iter().chain([goal])
     });
-    text += &rows(form, &titled("class", "goal"), classes);
+    text += &rows(form, &titled("class", "goal"), NUMBERS, classes);
     let percent = 100.0 * ORDERS_GOAL;
     let _ = writeln!(
         text,
@@ -79,6 +87,18 @@ fn cells(part: &Part) -> Vec<String> {
     ]
 }
 
+/// The classes with each value of a key.
+pub fn tries(form: Form, key: &str, scores: &[(String, Score)]) -> String {
+    let mut titles = PARTS.to_vec();
+    titles[0] = "class";
+    titles.insert(0, key);
+    let lines = scores.iter().flat_map(|(value, score)| {
+        let classes = score.classes.iter();
+        classes.map(|class| [value.clone()].into_iter().chain(cells(class)))
+    });
+    rows(form, &titles, |column| column > 2, lines)
+}
+
 /// Each figure beside the published one.
 pub fn figures(form: Form, score: &Score) -> String {
     let titles = [
@@ -93,7 +113,7 @@ pub fn figures(form: Form, score: &Score) -> String {
         "unit",
         "seen",
     ];
-    rows(form, &titles, score.figures.iter().map(figure))
+    rows(form, &titles, NUMBERS, score.figures.iter().map(figure))
 }
 
 fn figure(line: &Line) -> Vec<String> {
@@ -127,13 +147,15 @@ fn figure(line: &Line) -> Vec<String> {
     ]
 }
 
-fn rows(
+/// A table, with numbers in the columns of which `is_number` is true.
+pub(crate) fn rows(
     form: Form,
     titles: &[&str],
+    is_number: fn(usize) -> bool,
     rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>,
 ) -> String {
     if form == Form::Plain {
-        return table(titles.to_vec(), rows, |column| (2..8).contains(&column));
+        return table(titles.to_vec(), rows, is_number);
     }
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let titles: Vec<String> = titles.iter().map(|&title| title.to_owned()).collect();

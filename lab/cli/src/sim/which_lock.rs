@@ -1,0 +1,99 @@
+//! `overlock-lab sim which-lock`
+
+use std::io;
+use std::path::PathBuf;
+
+use overlock_report::json;
+use overlock_study::score::text::Form;
+use overlock_study::which::text::describe;
+use overlock_study::which::{LOCKS, PLACES, cells, draw};
+
+use super::how::{self, How};
+use crate::exit::Exit;
+use crate::files::Files;
+use crate::terminal::print;
+
+/// Say which lock is best for which class of machines: a table with ranges
+///
+/// The same locks with the same loads on machines of 8 to 128 CPUs, with 0.5 to 4 threads for each.
+/// The best of each cell is simulated again with constants a tenth smaller and larger. A range is
+/// what that makes of a figure, widened by the error of the score.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Classes of machines, by name: 8, 16, 64, 128, two-sockets, epyc, graviton [default: all]
+    #[arg(value_name = "CLASS")]
+    places: Vec<String>,
+
+    /// The locks to choose from, by the names that people use [default: those of the page]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    locks: Vec<String>,
+
+    /// Write a picture, of one socket with 64 CPUs
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Print tables in Markdown, as docs/evidence/which-lock.md has them
+    #[arg(long)]
+    markdown: bool,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Prints the table.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    check(args)?;
+    let locks = match args.locks.as_slice() {
+        [] => how::locks(&LOCKS.map(str::to_owned))?,
+        names => how::locks(names)?,
+    };
+    let files = Files::open([("--svg", &args.svg), ("--json", &args.how.json)])?;
+    let options = args.how.options(false)?;
+    let cells = cells(&args.places, &locks, &options, args.how.progress()).map_err(how::failed)?;
+    if !args.how.quiet && !files.use_stdout() {
+        let form = match args.markdown {
+            true => Form::Markdown,
+            false => Form::Plain,
+        };
+        print(io::stdout().lock(), describe(form, &cells).as_bytes())?;
+    }
+    files.write([&|out| draw(out, &cells), &|out| json::write(out, &cells)])?;
+    match cells.iter().find(|cell| !cell.failed.is_empty()) {
+        None => Ok(()),
+        Some(cell) => Err(Exit::Failed(format!(
+            "{} failed: {}",
+            cell.failed[0].0, cell.failed[0].1
+        ))),
+    }
+}
+
+/// Checks the options as [`run`] does.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    let names = PLACES.map(|(name, _, _)| name);
+    let unknown = args.places.iter();
+    let mut unknown = unknown.filter(|place| !names.contains(&place.as_str()));
+    if let Some(unknown) = unknown.next() {
+        return Err(Exit::usage(format!(
+            "unknown class '{unknown}'; the classes are {}",
+            names.join(", ")
+        )));
+    }
+    if args.svg.is_some()
+        && !args.places.is_empty()
+        && !args.places.iter().any(|place| place == "64")
+    {
+        return Err(Exit::usage(
+            "--svg draws the class 64, which is not asked for",
+        ));
+    }
+    how::locks(&args.locks).map(drop)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  overlock-lab sim which-lock --svg which-lock.svg     the table of docs/evidence/which-lock.md; minutes
+  overlock-lab sim which-lock two-sockets epyc         two classes of machines
+  overlock-lab sim which-lock 8 --locks overlock,std,my-lock
+
+Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 bad use, 130 interrupted.";
