@@ -21,8 +21,8 @@
 //! | bits | who writes them, and when |
 //! |---|---|
 //! | writing | set by an acquisition for writing, cleared by its unlock |
-//! | first | set by the gate's owner, which is about to halt on the word; cleared by it, and by the thread that kicks it. A thread of rank sets it with others |
-//! | others | set by a reader or an upgrader that is about to halt on the word; cleared by the thread that kicks them |
+//! | first | set by the gate's owner, which is about to halt on the word; cleared by it, and by the thread that kicks it |
+//! | others | set by another thread that is about to halt on the word; cleared by the thread that kicks them |
 //! | closed | set by a writer that owns the gate or has a rank, which newcomers may not bypass, or for the gate's owner by a fair unlock; cleared by it |
 //! | reserved | set by an upgradable reader that owns the gate, which only readers may bypass; cleared by it |
 //! | upgrading | set and cleared by the upgradable reader: it waits until the other readers have left |
@@ -58,9 +58,8 @@
 //!
 //! A thread with a [rank](Platform::rank) does not depend on the gate's owner, which may have lost
 //! its CPU. A writer of rank waits for the word at once, and closes the lock. A reader of rank
-//! takes a lock that nobody holds, and barges at once where others may later. Both sleep with
-//! first and others set. Kicks are for all that sleep there, and the system wakes the highest rank
-//! first.
+//! takes a lock that nobody holds, and barges at once where others may later. Kicks are for all
+//! that sleep there, and the system wakes the highest rank first.
 //!
 //! A reader that [may barge](Passing) ignores closed and upgrading, at once or after BARGE_DELAY,
 //! and counts itself behind a writer from then on.
@@ -70,12 +69,13 @@
 //! - I1: writing is set only by an exchange that finds writing clear and no reader, or only the
 //!   upgrader's share. So a thread that has counted itself owns a share whenever writing is clear,
 //!   until it leaves.
-//! - I2: first, closed and reserved are set only while a thread owns the gate, or a thread of rank
-//!   waits, and has not polled since. The gate's owner clears them as it acquires or gives up. A
-//!   writer of rank clears closed as it acquires. As it gives up it clears all three, and kicks:
-//!   others set them again.
+//! - I2: first and reserved are set only while a thread owns the gate, which clears them as it
+//!   acquires or gives up. So a fair unlock that finds first closes the lock for a thread that will
+//!   open it. Closed is set only while such a thread or a writer of rank waits, which clears it in
+//!   the same way. A writer of rank that gives up clears all three, and kicks: others set them
+//!   again.
 //! - I3: others is set only together with what its sleepers wait for: writing, closed or upgrading;
-//!   or, by a writer of rank, readers. A thread that ends one of the three clears others too and
+//!   or, by a thread of rank, readers. A thread that ends one of the three clears others too and
 //!   kicks all, or sets the next of the three. First is cleared only with a kick for all, or as
 //!   writing is set and others is kept.
 //! - I4: an unlock's change of the word is its last access: after that it needs only the word's
@@ -361,7 +361,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
 fn is_awaited(before: u32) -> bool {
     before & WRITING == 0
         && match before & READERS {
-            1 => before & FIRST != 0,
+            1 => before & (FIRST | OTHERS) != 0,
             2 => before & UPGRADING != 0,
             _ => false,
         }

@@ -56,7 +56,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 Err(now) => seen = now,
             }
         }
-        if seen & FIRST != 0 {
+        if seen & (FIRST | OTHERS) != 0 {
             kick_all::<P>(word);
         }
     }

@@ -218,8 +218,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
                     Passing::Later if !waited => Some(Deadline::earlier::<P>(until, end).into()),
                     _ => until,
                 };
-                let flags = if has_rank { FIRST | OTHERS } else { OTHERS };
-                self.sleep(seen, flags, until);
+                self.sleep(seen, OTHERS, until);
                 backoff = BACKOFF_NS.iter();
             }
         }
@@ -335,7 +334,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
                 return false;
             }
             let flags = match want {
-                Want::Ranked => FIRST | OTHERS | CLOSED,
+                Want::Ranked => OTHERS | CLOSED,
                 _ if P::now() < barge_at => FIRST,
                 // Readers do not keep it out, and it may depend on them: the upgradable reader that
                 // is inside may wait for one.

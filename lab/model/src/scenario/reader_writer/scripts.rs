@@ -168,6 +168,8 @@ pub const PASSING: &[Script] = &[
     Script("ranked-within", PLAIN,    &[&[Read, Write], &[WriteRankedWithin(1_000)], &[Write]]),
     Script("ranked-within-readers", PLAIN, &[&[Read, Read], &[WriteRankedWithin(1_000)], &[Read]]),
     Script("ranked-upgrade", STAYS,   &[&[Upgrade], &[WriteRanked], &[Read]]),
+    Script("ranked-fair",   PLAIN,    &[&[WriteFair], &[ReadRanked], &[Read]]),
+    Script("ranked-fair-all", PLAIN,  &[&[UpgradableFair], &[WriteRanked], &[ReadRanked, WriteFair]]),
     Script("long-ranked",   LONG,     &[&[Write; 10], &[WriteRanked; 10], &[ReadRanked; 10], &[Read; 10]]),
     Script("long-past",     LONG,     &[&[Write; 10], &[ReadPast; 10], &[ReadAgain; 10], &[ReadLater; 10]]),
 ];

@@ -135,3 +135,39 @@ fn a_writer_of_rank_that_gives_up_opens_the_lock_and_kicks() {
     unlock_write(lock);
     assert_eq!(word(lock), 0);
 }
+
+/// Fails where a thread of rank that sleeps passes for the gate's owner: a fair release closes the
+/// lock for one that will open it again.
+#[test]
+fn a_fair_release_closes_the_lock_for_no_thread_of_rank() {
+    for passing in [Passing::Never, Passing::AtOnce] {
+        let lock = leak();
+        lock.write();
+        let ranked = actor(1, move || {
+            set_rank(5);
+            assert_eq!(lock.read_passing(passing, None), Ok(()));
+        });
+        ranked.sleep();
+        // SAFETY: acquired above.
+        unsafe { lock.unlock_write_fair(()) };
+        ranked.end();
+        assert_eq!(word(lock), 1);
+        unlock_read(lock);
+    }
+}
+
+/// Fails where a writer of rank leaves the flag of the gate's owner in the word.
+#[test]
+fn a_writer_of_rank_that_slept_may_release_fairly() {
+    let lock = leak();
+    lock.upgradable();
+    let ranked = ranked_writer(1, lock, never);
+    ranked.sleep();
+    assert_eq!(word(lock) & FIRST, 0);
+    // SAFETY: acquired above.
+    unsafe { lock.unlock_upgradable_fair(()) };
+    ranked.end();
+    // SAFETY: the thread above has acquired it.
+    unsafe { lock.unlock_write_fair(()) };
+    assert_eq!(word(lock), 0);
+}
