@@ -186,13 +186,21 @@ impl<T> OnceLock<T> {
     /// again. `f` must not ask for this value: it would wait for itself, for ever.
     #[inline]
     pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
+        if !self.once.is_completed() {
+            self.init(f);
+        }
+        // SAFETY: I1, completed above; and nobody writes any more while `self` is borrowed.
+        unsafe { &*self.value.get().cast::<T>() }
+    }
+
+    /// Apart, so that a caller who finds the value saves no registers for `f`.
+    #[cold]
+    fn init<F: FnOnce() -> T>(&self, f: F) {
         self.once.call_once_force(|_| {
             let value = f();
             // SAFETY: one thread at a time runs this, and nobody reads before it is completed.
             unsafe { self.value.get().cast::<T>().write(value) };
         });
-        // SAFETY: I1, completed above; and nobody writes any more while `self` is borrowed.
-        unsafe { &*self.value.get().cast::<T>() }
     }
 
     /// Returns the value. Waits until another thread has set it.
