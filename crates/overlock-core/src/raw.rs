@@ -161,8 +161,12 @@ pub unsafe trait RawRwLock: ConstLock + Send + Sync + 'static {
     /// The lock's name in tables and options.
     const NAME: &'static str;
 
+    /// Whether a thread may read what it reads already: `read` does not wait for waiting writers.
+    const IS_RECURSIVE: bool = false;
+
     /// Acquires the lock together with other readers, waiting for as long as it takes. A thread
-    /// that holds it for reading must not call this: it might wait for a writer that waits for it.
+    /// that holds it for reading must not call this, unless the lock [is
+    /// recursive](Self::IS_RECURSIVE): it might wait for a writer that waits for it.
     fn read(&self) -> Self::Read;
 
     /// Acquires the lock together with other readers if that needs no waiting.

@@ -30,12 +30,19 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Guard::new(place, token) }
     }
 
+    /// How `read` and its kind acquire.
+    const READS: How = if R::IS_RECURSIVE {
+        How::Recursive
+    } else {
+        How::Shared
+    };
+
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_read(&self, level: u8) -> R::Read {
         let mut wanted = self
             .raw
-            .wanted(How::Shared, level, || self.raw.is_contended());
+            .wanted(Self::READS, level, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_read()) {
             Some(token) => token,
             None => self.raw.read(),
@@ -62,7 +69,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn attempt_read(&self) -> Option<R::Read> {
         (self.raw).attempt(
-            How::Shared,
+            Self::READS,
             || self.raw.is_contended(),
             || self.raw.try_read(),
         )
@@ -280,7 +287,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn read_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Read> {
         let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_read());
-        (self.raw).attempt_or(How::Shared, queue, attempt, || self.read_slow(limit))
+        (self.raw).attempt_or(Self::READS, queue, attempt, || self.read_slow(limit))
     }
 
     #[cold]

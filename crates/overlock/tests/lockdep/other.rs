@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use overlock::{Condvar, Mutex, MutexGuard, RwLock, lockdep};
+use overlock::{Condvar, Mutex, MutexGuard, RecursiveRwLock, RwLock, lockdep};
 
 use crate::alone;
 use crate::alone::{AGAIN, DEADLOCK, EXIT, ORDER, SLEEP};
@@ -51,6 +51,21 @@ fn a_reader_within_a_reader_is_reported_though_it_gets_through() {
         let _other = lock.read();
     });
     said.is(&[READ_AGAIN]);
+}
+
+#[test]
+fn a_reader_within_a_reader_of_a_recursive_lock_is_no_mistake() {
+    let said = alone!(|| {
+        let (lock, plain) = (RecursiveRwLock::new(0), RwLock::new(0));
+        let _guards = (lock.read(), plain.read());
+        let _others = (lock.read(), plain.read_recursive());
+        let limit = Duration::from_millis(1);
+        let _timed = (
+            lock.try_read_for(limit),
+            plain.try_read_recursive_for(limit),
+        );
+    });
+    said.is(&[]);
 }
 
 #[test]

@@ -52,6 +52,7 @@ unsafe impl<P: FutexPlatform> RawRwLock for RecursiveRw<P> {
     type Write = ();
 
     const NAME: &'static str = "recursive_rw";
+    const IS_RECURSIVE: bool = true;
 
     #[inline]
     fn read(&self) {
