@@ -10,7 +10,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{compile, compile_as, library, run, same, same_with, text};
+use common::{compile, compile_as, library, ours, run, same, same_with, text};
 
 const DEFAULT: &[(&str, &str)] = &[];
 /// glibc's mutexes and reader-writer locks, and ours of all other kinds. (`names.rs` has the
@@ -99,6 +99,14 @@ fn cancelled_threads_leave_all_objects_usable() {
 #[test]
 fn children_of_threaded_processes_find_their_locks_usable() {
     same_with("fork.c", &[], ALL);
+}
+
+#[test]
+fn programs_of_reports_about_glibc_end() {
+    let program = compile("reports.c", &[]);
+    for setting in [DEFAULT, COUNTED] {
+        ours(&program, &[], setting);
+    }
 }
 
 /// Fails where a signal, a time-out, a wrong address or a cancellation is lost in a spin.

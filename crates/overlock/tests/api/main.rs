@@ -15,6 +15,7 @@ mod once;
 mod parking_lot_api;
 mod process;
 mod recursive;
+mod reports;
 mod sharing;
 mod sizes;
 mod unwinding;
