@@ -14,6 +14,7 @@
 
 mod asymmetric;
 mod barrier;
+pub mod calls;
 pub mod clock;
 mod exit_key;
 pub mod extras;
@@ -43,11 +44,12 @@ use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 #[doc(hidden)]
 pub mod __private {
     pub use super::exit_key::ExitKey;
+    pub use super::futex::sleep;
     pub use super::jump::jump_out;
     pub use super::load::variable;
     pub use super::mapped::{Growing, Mapped, Zeroed};
     pub use super::slot::{FIRST, RESERVED};
-    pub use super::{clock, extras, rank, spin, syscall};
+    pub use super::{calls, clock, extras, rank, spin, syscall};
     pub use crate::system_call;
 }
 

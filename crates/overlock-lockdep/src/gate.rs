@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use overlock_core::platform::backoff_sleep;
 use overlock_core::{Platform, Spin};
+use overlock_linux::__private::calls::thread_id;
 use overlock_linux::__private::{extras, system_call};
 use overlock_linux::Linux;
-use rustix::thread::gettid;
 
 use super::signal::SYNCHRONOUS;
 
@@ -144,7 +144,7 @@ impl Gate {
     }
 
     fn wait(&self, limit: Duration) -> Option<Inside<'_>> {
-        let me = extras::ask(|| gettid().as_raw_nonzero().get() as u32).unwrap_or(UNKNOWN);
+        let me = extras::ask(thread_id).unwrap_or(UNKNOWN);
         let mut end = None;
         loop {
             let spin = Spin::Polls(POLLS);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_holder_that_exists_is_told_from_one_that_fork_has_left_behind() {
-        assert!(is_thread_of_this(gettid().as_raw_nonzero().get() as u32));
+        assert!(is_thread_of_this(thread_id()));
         // The first process of all is no thread of this one.
         assert!(!is_thread_of_this(1));
         let gate = Gate(AtomicU32::new(1));

@@ -10,9 +10,8 @@ use std::str;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use overlock_linux::__private::calls::{File, thread_id};
 use overlock_linux::__private::extras;
-use rustix::fs::{Mode, OFlags};
-use rustix::thread::gettid;
 
 use crate::mapped::{Chunks, Zeroed};
 
@@ -47,7 +46,7 @@ pub(super) fn begin() -> u32 {
     let Some(life) = LIVES.make(last as usize + 1) else {
         return ANY;
     };
-    let thread = gettid().as_raw_nonzero().get() as u32;
+    let thread = thread_id();
     if last_number().is_some_and(|last| thread <= last) {
         life.begin.store(thread, Relaxed);
     }
@@ -111,14 +110,8 @@ fn last_number() -> Option<u32> {
     }
     let mut text = [0u8; 128];
     let read = extras::ask(|| {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::open(c"/proc/loadavg", flags, Mode::empty()).ok()?;
-        let length = rustix::io::read(&file, &mut text).ok();
-        // Not by its drop, which calls the C library: that may end the thread.
-        let file = std::os::fd::IntoRawFd::into_raw_fd(file);
-        // SAFETY: opened above, and not used any more.
-        unsafe { rustix::io::close(file) };
-        length
+        let file = File::open(c"/proc/loadavg", libc::O_RDONLY)?;
+        Some(file.read(&mut text))
     });
     last_of(text.get(..read??)?)
 }

@@ -1,11 +1,9 @@
 //! Tables that grow, and memory for a while: beside the [`Mapped`] table.
 
 use std::ops::{Deref, DerefMut};
-use std::ptr;
 
-use overlock_linux::__private::extras;
 pub(crate) use overlock_linux::__private::{Mapped, Zeroed};
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use overlock_linux::__private::{calls, extras};
 
 /// Number of elements of a chunk.
 const CHUNK: usize = if cfg!(miri) { 64 } else { 1024 };
@@ -37,14 +35,9 @@ impl<T: Zeroed, const N: usize> Chunks<T, N> {
 /// Maps zero bytes for so many elements, for ever. `None` without memory.
 pub(crate) fn map_slice<T>(length: usize) -> Option<*mut T> {
     let size = size_of::<T>().checked_mul(length)?;
-    let protection = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // A filter may allow no more calls than those of the locks.
-    let new = extras::ask(|| {
-        // SAFETY: a new private mapping, at an address of the kernel's choice, overlaps no other.
-        unsafe { mmap_anonymous(ptr::null_mut(), size, protection, flags) }
-    });
-    Some(new?.ok()?.cast())
+    let new = extras::ask(|| calls::map(size))?;
+    Some(new?.cast())
 }
 
 /// Zero bytes for a while, not on the stack: a thread's may be small.
@@ -75,8 +68,8 @@ impl<T> DerefMut for Temporary<T> {
 
 impl<T> Drop for Temporary<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map_slice` for one element, and nobody else knows it. A mapping that
-        // stays is lost memory, no more.
-        let _ = extras::ask(|| unsafe { munmap(self.0.cast(), size_of::<T>()) });
+        // A mapping that stays is lost memory, no more.
+        // SAFETY: mapped by `map_slice` for one element, and nobody else knows it.
+        extras::ask(|| unsafe { calls::unmap(self.0, size_of::<T>()) });
     }
 }

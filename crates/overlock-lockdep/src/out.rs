@@ -4,15 +4,14 @@
 use std::ffi::CStr;
 use std::fmt::{self, Write};
 use std::mem;
-use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU8};
 
 use overlock_core::platform::backoff_sleep;
-use rustix::fs::{Mode, OFlags};
 
 use super::symbol;
 use crate::mapped::Temporary;
+use overlock_linux::__private::calls::{self, File};
 use overlock_linux::__private::{extras, system_call};
 use overlock_linux::Linux;
 
@@ -36,30 +35,20 @@ pub(super) fn set_reader(path: &CStr) {
     }
 }
 
-/// Opens the FIFO, if it has a reader. Not an `OwnedFd`: the C library closes that, which may end
-/// the thread.
+/// Opens the FIFO, if it has a reader.
 fn reader() -> Option<i32> {
     let path = READER.each_ref().map(|byte| byte.load(Relaxed));
     let path = CStr::from_bytes_until_nul(&path).ok()?;
     if path.is_empty() {
         return None;
     }
-    let open = |flags| {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-        Some(file.into_raw_fd())
-    };
+    let open = |flags| File::open(path, flags | libc::O_NONBLOCK);
     extras::ask(|| {
         // Refused if nobody reads.
-        close(open(OFlags::WRONLY)?);
+        drop(open(libc::O_WRONLY)?);
         // A thread that could read it gets no SIGPIPE when the reader closes.
-        open(OFlags::RDWR)
+        open(libc::O_RDWR).map(File::into_descriptor)
     })?
-}
-
-fn close(fd: i32) {
-    // SAFETY: the caller's, which does not use it any more.
-    unsafe { rustix::io::close(fd) };
 }
 
 /// The longest delay by a reader for a reporting thread, in milliseconds.
@@ -149,20 +138,20 @@ impl Out {
 
     fn flush(&mut self) {
         self.lock();
-        // SAFETY: not -1. If it is closed the call fails; whoever set it answers for its being the
-        // right one.
-        let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
-        let (length, is_readers, mut timeout) = (self.length, self.is_readers, self.timeout);
+        const INTERRUPTED: isize = -(libc::EINTR as isize);
+        const AGAIN: isize = -(libc::EAGAIN as isize);
+        let (fd, length) = (self.fd, self.length);
+        let (is_readers, mut timeout) = (self.is_readers, self.timeout);
         let mut left = &self.buffer()[..length];
         while !left.is_empty() {
-            match rustix::io::write(fd, left) {
-                Ok(written) => left = left.get(written..).unwrap_or_default(),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) if is_readers && timeout > 0 => {
+            match calls::write(fd, left) {
+                written @ 0.. => left = left.get(written as usize..).unwrap_or_default(),
+                INTERRUPTED => {}
+                AGAIN if is_readers && timeout > 0 => {
                     timeout -= 1;
                     backoff_sleep::<Linux>(1_000_000);
                 }
-                Err(_) => break, // nowhere to report it
+                _ => break, // nowhere to report it
             }
         }
         self.timeout = timeout;
@@ -188,7 +177,7 @@ impl Drop for Out {
     fn drop(&mut self) {
         self.flush();
         if self.is_readers {
-            close(self.fd);
+            calls::close(self.fd);
         }
     }
 }

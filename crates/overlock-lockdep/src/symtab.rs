@@ -7,11 +7,8 @@
 //! a name or none.
 
 use std::ffi::CStr;
-use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
 
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::pread;
-
+use overlock_linux::__private::calls::File;
 use overlock_linux::__private::extras;
 
 use crate::mapped::{Temporary, Zeroed};
@@ -101,16 +98,8 @@ struct Section {
     link: u32,
 }
 
-/// A file; or memory as one, which fails if there is none. Not an `OwnedFd`: the C library closes
-/// that, which may end the thread.
-struct Object(RawFd);
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        // SAFETY: `open` took it from its owner, and nobody else has it.
-        unsafe { rustix::io::close(self.0) };
-    }
-}
+/// A file; or memory as one, which fails if there is none.
+struct Object(File);
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     let bytes = bytes
@@ -139,16 +128,12 @@ impl Object {
             return None;
         }
         // No blocking, in case it is a pipe by now.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let opened = open(path, flags, Mode::empty()).ok()?;
-        Some(Object(opened.into_raw_fd()))
+        File::open(path, libc::O_RDONLY | libc::O_NONBLOCK).map(Object)
     }
 
     /// Reads as much as there is, up to the length of `bytes`.
     fn read_some(&self, bytes: &mut [u8], offset: u64) -> Option<usize> {
-        // SAFETY: it is open until `self` is dropped.
-        let fd = unsafe { BorrowedFd::borrow_raw(self.0) };
-        pread(fd, bytes, offset).ok()
+        self.0.read_at(bytes, offset)
     }
 
     fn read<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {

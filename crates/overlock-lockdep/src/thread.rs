@@ -16,7 +16,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
-use rustix::thread::gettid;
+use overlock_linux::__private::calls::thread_id;
 
 use super::class::ClassId;
 use super::site::{How, Site};
@@ -181,7 +181,7 @@ impl Thread {
 
     /// Whether it is the calling thread's own for the kernel too.
     pub(super) fn is_this(&self) -> bool {
-        self.id() == gettid().as_raw_nonzero().get() as u32
+        self.id() == thread_id()
     }
 
     #[inline]

@@ -9,9 +9,9 @@
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
 use overlock_core::platform::backoff_sleep;
-use rustix::thread::MembarrierCommand;
 
 use super::asymmetric::Asymmetric;
+use super::futex::Membarrier;
 use super::{Linux, extras, futex};
 
 /// On while the light side leaves its fence out and the heavy side runs membarrier.
@@ -31,12 +31,12 @@ pub(super) fn light() {
 }
 
 fn expedite() -> bool {
-    futex::membarrier(MembarrierCommand::PrivateExpedited)
+    futex::membarrier(Membarrier::Expedited)
 }
 
 /// Registers the process, once, at load.
 pub(super) fn register() {
-    if futex::membarrier(MembarrierCommand::RegisterPrivateExpedited) {
+    if futex::membarrier(Membarrier::RegisterExpedited) {
         EXPEDITED.begin();
     }
 }
@@ -52,7 +52,7 @@ pub(super) fn heavy() {
 /// Runs membarrier; at the second attempt in a child of fork on a kernel that did not pass the
 /// registration on. False if a filter was installed since.
 fn expedite_somehow() -> bool {
-    expedite() || futex::membarrier(MembarrierCommand::RegisterPrivateExpedited) && expedite()
+    expedite() || futex::membarrier(Membarrier::RegisterExpedited) && expedite()
 }
 
 /// Makes both sides full fences. The system still grants membarrier.

@@ -52,18 +52,23 @@ pub fn read(clock: libc::clockid_t) -> u64 {
 #[cold]
 #[inline(never)]
 pub fn programs(clock: libc::clockid_t) -> i64 {
-    #[cfg(target_os = "android")]
-    use libc::__errno as place_of_errno;
-    #[cfg(not(target_os = "android"))]
-    use libc::__errno_location as place_of_errno;
-    // SAFETY: it has no preconditions.
-    let errno = unsafe { place_of_errno() };
+    let errno = errno();
     // SAFETY: the thread's own.
     let before = unsafe { *errno };
     let time = read_with(libc::clock_gettime, clock);
     // SAFETY: as above.
     unsafe { *errno = before };
     time
+}
+
+/// The place of the thread's `errno`.
+pub(super) fn errno() -> *mut libc::c_int {
+    #[cfg(target_os = "android")]
+    use libc::__errno as place_of_errno;
+    #[cfg(not(target_os = "android"))]
+    use libc::__errno_location as place_of_errno;
+    // SAFETY: it has no preconditions.
+    unsafe { place_of_errno() }
 }
 
 /// CLOCK_MONOTONIC.

@@ -9,13 +9,20 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Deadline;
 use overlock_core::platform::{Kick, WakeClass};
-use rustix::thread::{MembarrierCommand, membarrier as command};
 
 use super::{Linux, extras, spin};
 
+/// The commands of `membarrier`, by the kernel's numbers.
+#[derive(Clone, Copy)]
+pub(super) enum Membarrier {
+    Expedited = 1 << 3,
+    RegisterExpedited = 1 << 4,
+}
+
 /// Runs the command. False if the system refuses it.
-pub(super) fn membarrier(what: MembarrierCommand) -> bool {
-    !cfg!(miri) && command(what).is_ok()
+pub(super) fn membarrier(what: Membarrier) -> bool {
+    // SAFETY: a barrier, or the right to one.
+    !cfg!(miri) && unsafe { crate::system_call!(libc::SYS_membarrier, what as i32, 0) } == 0
 }
 
 /// When to look at a clock of the program's own again. Not inlined: the stacks of waits are small.
@@ -27,9 +34,19 @@ fn next_look(at: Deadline) -> u64 {
 
 /// `struct __kernel_timespec`: 64 bits on every machine.
 #[repr(C)]
-struct Time {
+pub(super) struct Time {
     seconds: i64,
     nanos: i64,
+}
+
+impl Time {
+    #[inline]
+    pub(super) fn new(nanos: u64) -> Self {
+        Time {
+            seconds: (nanos / 1_000_000_000) as i64,
+            nanos: (nanos % 1_000_000_000) as i64,
+        }
+    }
 }
 
 /// Returns the moment, and its clock.
@@ -39,18 +56,12 @@ fn timespec(at: Deadline) -> (Time, libc::clockid_t) {
         Deadline::Wall(nanos) => (nanos, libc::CLOCK_REALTIME),
         Deadline::Own { .. } => (next_look(at), libc::CLOCK_MONOTONIC),
     };
-    let time = Time {
-        seconds: (nanos / 1_000_000_000) as i64,
-        nanos: (nanos % 1_000_000_000) as i64,
-    };
-    (time, clock)
+    (Time::new(nanos), clock)
 }
 
 /// As the type that Miri knows the call by.
-fn address(until: &Option<(Time, libc::clockid_t)>) -> *const libc::timespec {
-    until.as_ref().map_or(core::ptr::null(), |(time, _)| {
-        core::ptr::from_ref(time).cast()
-    })
+fn address(until: Option<&Time>) -> *const libc::timespec {
+    until.map_or(core::ptr::null(), |time| core::ptr::from_ref(time).cast())
 }
 
 /// The call that takes a [`Time`]: on machines of 32 bits it has a number of its own, the same on
@@ -72,7 +83,7 @@ fn wait_by_old_call(
     operation: libc::c_int,
     expected: u32,
     until: Option<&Time>,
-    class: WakeClass,
+    mask: u32,
 ) -> isize {
     #[repr(C)]
     struct OldTime {
@@ -94,7 +105,7 @@ fn wait_by_old_call(
                 .as_ref()
                 .map_or(core::ptr::null(), core::ptr::from_ref),
             core::ptr::null_mut::<u32>(),
-            mask(class),
+            mask,
         )
     }
 }
@@ -106,6 +117,46 @@ fn mask(class: WakeClass) -> u32 {
     }
 }
 
+/// Makes the call, with an operation that takes a time or none. Returns the kernel's answer.
+#[inline]
+pub(super) fn until(
+    word: &AtomicU32,
+    operation: libc::c_int,
+    expected: u32,
+    until: Option<&Time>,
+    mask: u32,
+) -> isize {
+    // SAFETY: a word, and a time or none, that outlive the call.
+    let answer = unsafe {
+        crate::system_call!(
+            FUTEX,
+            word.as_ptr(),
+            operation,
+            expected,
+            address(until),
+            core::ptr::null_mut::<u32>(),
+            mask,
+        )
+    };
+    if FUTEX != libc::SYS_futex && answer == NO_CALL {
+        return wait_by_old_call(word, operation, expected, until, mask);
+    }
+    answer
+}
+
+/// Sleeps for a wake-up of these bits while the word has the expected value, and returns the
+/// kernel's answer.
+#[inline]
+pub fn sleep(word: &AtomicU32, expected: u32, end: Option<Deadline>, mask: u32) -> isize {
+    let end = end.map(timespec);
+    let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    if let Some((_, libc::CLOCK_REALTIME)) = end {
+        operation |= libc::FUTEX_CLOCK_REALTIME;
+    }
+    let end = end.as_ref().map(|(time, _)| time);
+    until(word, operation, expected, end, mask)
+}
+
 /// Sleeps, and returns whether the thread may have been kicked.
 pub(super) fn wait(
     word: &AtomicU32,
@@ -113,29 +164,8 @@ pub(super) fn wait(
     until: Option<Deadline>,
     class: WakeClass,
 ) -> bool {
-    let until = until.map(timespec);
     let since = super::clock::ticks();
-    let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
-    if let Some((_, libc::CLOCK_REALTIME)) = until {
-        operation |= libc::FUTEX_CLOCK_REALTIME;
-    }
-    // SAFETY: a word, and a time or none, that outlive the call.
-    let mut answer = unsafe {
-        crate::system_call!(
-            FUTEX,
-            word.as_ptr(),
-            operation,
-            expected,
-            address(&until),
-            core::ptr::null_mut::<u32>(),
-            mask(class),
-        )
-    };
-    if FUTEX != libc::SYS_futex && answer == NO_CALL {
-        let until = until.as_ref().map(|(time, _)| time);
-        answer = wait_by_old_call(word, operation, expected, until, class);
-    }
-    let woken = answer == 0;
+    let woken = sleep(word, expected, until, mask(class)) == 0;
     if woken {
         spin::woken(word.as_ptr().addr(), since);
     }
@@ -234,6 +264,10 @@ fn wait_any(words: [(&AtomicU32, u32); 3], until: Option<Deadline>) -> isize {
         reserved: 0,
     });
     let until = until.map(timespec);
+    let (time, clock) = match &until {
+        Some((time, clock)) => (Some(time), *clock),
+        None => (None, libc::CLOCK_MONOTONIC),
+    };
     // SAFETY: three waiters and a time, or none, that outlive the call.
     unsafe {
         crate::system_call!(
@@ -241,8 +275,8 @@ fn wait_any(words: [(&AtomicU32, u32); 3], until: Option<Deadline>) -> isize {
             waits.as_ptr(),
             3,
             0,
-            address(&until),
-            until.map_or(libc::CLOCK_MONOTONIC, |(_, clock)| clock),
+            address(time),
+            clock,
         )
     }
 }

@@ -4,9 +4,7 @@ use std::ptr;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-
-use super::extras;
+use super::{calls, extras};
 
 /// A type of which zero bytes are a valid value.
 ///
@@ -42,17 +40,13 @@ pub fn map<T>(place: &AtomicPtr<T>) -> Option<*mut T> {
 
 #[cold]
 fn map_anew<T>(place: &AtomicPtr<T>) -> Option<*mut T> {
-    let protection = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    // SAFETY: a new private mapping, at an address of the kernel's choice, overlaps no other.
-    let new = unsafe { mmap_anonymous(ptr::null_mut(), size_of::<T>(), protection, flags) };
-    let new = new.ok()?.cast::<T>();
+    let new = calls::map(size_of::<T>())?.cast::<T>();
     // null -> new. Acquire and release: with the load in `map`, and for the loser.
     match place.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
         Ok(_) => Some(new),
         Err(others) => {
             // SAFETY: mapped above, of this size, and nobody else knows it.
-            let _ = unsafe { munmap(new.cast(), size_of::<T>()) };
+            unsafe { calls::unmap(new, size_of::<T>()) };
             Some(others)
         }
     }

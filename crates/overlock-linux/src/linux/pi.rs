@@ -20,10 +20,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_core::{Deadline, Instant, Platform};
-use rustix::io::{self, Errno};
-use rustix::thread::{futex, gettid};
 
-use super::Linux;
+use super::futex::{self, Time};
+use super::{Linux, calls};
 
 impl PiPlatform for Linux {
     #[inline]
@@ -38,7 +37,7 @@ impl PiPlatform for Linux {
 
     fn lock_pi(word: &AtomicU32, until: Option<Deadline>) -> Result<(), PiError> {
         match until {
-            None => futex::lock_pi(word, futex::Flags::PRIVATE, None),
+            None => call(word, libc::FUTEX_LOCK_PI, None),
             Some(Deadline::Monotonic(end)) => lock_until(word, end),
             Some(Deadline::Wall(end)) => lock_until_wall(word, end),
             Some(own @ Deadline::Own { .. }) => lock_until_own(word, own),
@@ -48,10 +47,10 @@ impl PiPlatform for Linux {
         // sanitizers, which do not see them.
         .map(|()| _ = word.load(Acquire))
         .map_err(|error| match error {
-            Errno::TIMEDOUT => PiError::Deadline,
-            Errno::DEADLK => PiError::Deadlock,
+            libc::ETIMEDOUT => PiError::Deadline,
+            libc::EDEADLK => PiError::Deadlock,
             // No such thread; a kernel thread; a thread that the kernel's waiters do not wait for.
-            Errno::SRCH | Errno::PERM | Errno::INVAL => PiError::OwnerDied,
+            libc::ESRCH | libc::EPERM | libc::EINVAL => PiError::OwnerDied,
             // Out of memory, or no such futexes on this machine, or a filter.
             _ => PiError::Unavailable,
         })
@@ -60,11 +59,11 @@ impl PiPlatform for Linux {
     fn unlock_pi(word: &AtomicU32) {
         // Release, pairs with the acquire in `lock_pi`: see there. It writes what is there.
         word.fetch_or(0, Release);
-        if let Err(error) = futex::unlock_pi(word, futex::Flags::PRIVATE) {
+        if let Err(error) = call(word, libc::FUTEX_UNLOCK_PI, None) {
             // The word names the caller and says that there are waiters, so the kernel granted this
             // before. They would wait for ever.
             eprintln!(
-                "overlock: the kernel does not release a priority-inheritance futex ({error})"
+                "overlock: the kernel does not release a priority-inheritance futex (errno {error})"
             );
             std::process::abort();
         }
@@ -80,11 +79,24 @@ impl PiPlatform for Linux {
 /// Set once the kernel has said that it has no `FUTEX_LOCK_PI2`.
 static ONLY_REALTIME: AtomicBool = AtomicBool::new(false);
 
-fn lock_until(word: &AtomicU32, end: Instant) -> io::Result<()> {
+/// Makes the call, with a moment or none; an errno on failure.
+fn call(word: &AtomicU32, operation: libc::c_int, end: Option<u64>) -> Result<(), libc::c_int> {
+    let end = end.map(Time::new);
+    let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+    match futex::until(word, operation, 0, end.as_ref(), 0) {
+        0.. => Ok(()),
+        error => Err(-error as libc::c_int),
+    }
+}
+
+/// Since Linux 5.14.
+const LOCK_PI2: libc::c_int = 13;
+
+fn lock_until(word: &AtomicU32, end: Instant) -> Result<(), libc::c_int> {
     // Relaxed: a hint, read anew as often as necessary.
     if !ONLY_REALTIME.load(Relaxed) {
-        let result = futex::lock_pi2(word, futex::Flags::PRIVATE, Some(&timespec(end.as_nanos())));
-        if result != Err(Errno::NOSYS) {
+        let result = call(word, LOCK_PI2, Some(end.as_nanos()));
+        if result != Err(libc::ENOSYS) {
             return result;
         }
         ONLY_REALTIME.store(true, Relaxed);
@@ -93,34 +105,27 @@ fn lock_until(word: &AtomicU32, end: Instant) -> io::Result<()> {
 }
 
 /// For kernels before 5.14.
-fn lock_until_realtime(word: &AtomicU32, end: Instant) -> io::Result<()> {
+fn lock_until_realtime(word: &AtomicU32, end: Instant) -> Result<(), libc::c_int> {
     loop {
         let left = end.nanos_since(Linux::now());
         let result = lock_until_wall(word, Linux::wall_clock().saturating_add(left));
-        if result != Err(Errno::TIMEDOUT) || Linux::now() >= end {
+        if result != Err(libc::ETIMEDOUT) || Linux::now() >= end {
             return result;
         }
     }
 }
 
-fn lock_until_own(word: &AtomicU32, end: Deadline) -> io::Result<()> {
+fn lock_until_own(word: &AtomicU32, end: Deadline) -> Result<(), libc::c_int> {
     loop {
         let result = lock_until(word, end.instant::<Linux>());
-        if result != Err(Errno::TIMEDOUT) || end.is_over::<Linux>() {
+        if result != Err(libc::ETIMEDOUT) || end.is_over::<Linux>() {
             return result;
         }
     }
 }
 
-fn lock_until_wall(word: &AtomicU32, end: u64) -> io::Result<()> {
-    futex::lock_pi(word, futex::Flags::PRIVATE, Some(&timespec(end)))
-}
-
-fn timespec(nanos: u64) -> futex::Timespec {
-    futex::Timespec {
-        tv_sec: (nanos / 1_000_000_000) as i64,
-        tv_nsec: (nanos % 1_000_000_000) as i64,
-    }
+fn lock_until_wall(word: &AtomicU32, end: u64) -> Result<(), libc::c_int> {
+    call(word, libc::FUTEX_LOCK_PI, Some(end))
 }
 
 thread_local! {
@@ -189,7 +194,7 @@ fn new_page() -> Option<*mut AtomicU32> {
 /// another thread's.
 #[cold]
 fn ask() -> u32 {
-    let id = gettid().as_raw_nonzero().get() as u32;
+    let id = calls::thread_id();
     if FIRST.load(Relaxed) == 0 {
         // Fails if another thread of this process was faster.
         let _ = FIRST.compare_exchange(0, process(), Relaxed, Relaxed);

@@ -7,14 +7,12 @@
 //! counts if it is mounted at `/sys/fs/cgroup`, and names with spaces are not found. Names longer
 //! than the buffer are not found either.
 
+use std::ffi::CStr;
 use std::fmt::Write;
-use std::mem::ManuallyDrop;
-use std::os::fd::{IntoRawFd, OwnedFd};
 use std::str;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rustix::fs::{Access, Mode, OFlags};
-use rustix::{fs, io, thread};
+use super::calls::{self, File};
 
 /// The longest path, and the longest line, that is understood.
 const LONGEST: usize = 1024;
@@ -36,12 +34,10 @@ pub(super) fn scan() {
 
 /// Returns the number of CPUs that the process's threads can use at a time. At least 1.
 fn parallelism() -> u32 {
-    let cpus = match thread::sched_getaffinity(None) {
-        Ok(mask) if mask.count() > 0 => mask.count(),
-        // More CPUs than the mask has bits for.
+    let cpus = calls::cpus().unwrap_or_else(|| {
         // SAFETY: has no preconditions.
-        _ => unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u32,
-    };
+        unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u32
+    });
     // Miri has no such files.
     let quota = if cfg!(miri) { None } else { quota(&Kernel) };
     quota.map_or(cpus, |quota| cpus.min(quota.max(1)))
@@ -58,33 +54,41 @@ pub(super) trait Files {
 
 pub(super) struct Kernel;
 
-/// Closed by a system call: the C library's `close` is a cancellation point.
-pub(super) struct Open(ManuallyDrop<OwnedFd>);
+impl Files for Kernel {
+    type File = File;
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is taken once, and not used after this.
-        let file = unsafe { ManuallyDrop::take(&mut self.0) };
-        // SAFETY: it was owned, and is open.
-        unsafe { io::close(file.into_raw_fd()) }
+    fn exists(&self, path: &str) -> bool {
+        with_end(path, calls::exists) == Some(true)
+    }
+
+    fn open(&self, path: &str) -> Option<File> {
+        with_end(path, |path| File::open(path, libc::O_RDONLY))?
+    }
+
+    fn read(&self, file: &mut File, buffer: &mut [u8]) -> usize {
+        file.read(buffer)
     }
 }
 
-impl Files for Kernel {
-    type File = Open;
-
-    fn exists(&self, path: &str) -> bool {
-        fs::access(path, Access::EXISTS).is_ok()
+/// Calls `then` with the path as the kernel takes it. `None` if it is too long, or has a zero.
+fn with_end<T>(path: &str, then: impl FnOnce(&CStr) -> T) -> Option<T> {
+    // Lock calls read files of short names, perhaps on a small stack.
+    if path.len() < 64 {
+        with_end_in::<64, T>(path, then)
+    } else {
+        with_end_in::<{ LONGEST + 1 }, T>(path, then)
     }
+}
 
-    fn open(&self, path: &str) -> Option<Open> {
-        let file = fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        file.ok().map(|file| Open(ManuallyDrop::new(file)))
-    }
-
-    fn read(&self, file: &mut Open, buffer: &mut [u8]) -> usize {
-        io::retry_on_intr(|| io::read(&*file.0, &mut *buffer)).unwrap_or(0)
-    }
+#[inline(never)]
+fn with_end_in<const ROOM: usize, T>(path: &str, then: impl FnOnce(&CStr) -> T) -> Option<T> {
+    let mut bytes = [0; ROOM];
+    bytes
+        .get_mut(..path.len())?
+        .copy_from_slice(path.as_bytes());
+    CStr::from_bytes_with_nul(bytes.get(..=path.len())?)
+        .ok()
+        .map(then)
 }
 
 /// A string on the stack.

@@ -39,7 +39,7 @@ impl<T> Argument for *mut T {
 }
 
 /// Makes the system call of this number, with up to six arguments. Returns the kernel's answer: a
-/// negated errno on failure. `errno` stays as it was on machines with an instruction here.
+/// negated errno on failure. `errno` stays as it was.
 ///
 /// For use in an unsafe block: the effect on the arguments is the caller's responsibility.
 #[macro_export]
@@ -54,7 +54,9 @@ macro_rules! system_call {
             $crate::__private::syscall::call($number as usize, arguments)
         }
         #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-        $crate::__private::syscall::answer($crate::__private::syscall::function($number, $($argument),*))
+        $crate::__private::syscall::by_function(|| {
+            $crate::__private::syscall::function($number, $($argument),*)
+        })
     }};
 }
 
@@ -103,18 +105,35 @@ pub unsafe fn call(number: usize, [a, b, c, d, e, f]: [usize; 6]) -> isize {
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
 pub use libc::syscall as function;
 
-/// Converts the C library's result to the kernel's.
+/// Converts the C library's result to the kernel's, and puts `errno` back.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-pub fn answer(returned: libc::c_long) -> isize {
-    if returned == -1 {
-        let error = std::io::Error::last_os_error().raw_os_error();
-        return -(error.unwrap_or(libc::EINVAL) as isize);
+pub fn by_function(call: impl FnOnce() -> libc::c_long) -> isize {
+    let errno = super::clock::errno();
+    // SAFETY: the thread's own.
+    let before = unsafe { *errno };
+    let returned = call();
+    if returned != -1 {
+        return returned as isize;
     }
-    returned as isize
+    // SAFETY: as above.
+    let error = unsafe { errno.replace(before) };
+    -(error as isize)
 }
 
 #[cfg(all(test, not(miri)))]
 mod tests {
+    #[test]
+    fn errno_stays_as_it_was() {
+        let errno = crate::linux::clock::errno();
+        // SAFETY: the thread's own.
+        unsafe { *errno = 7 };
+        // SAFETY: a descriptor that is none.
+        let refused = unsafe { system_call!(libc::SYS_close, -1) };
+        assert_eq!(refused, -(libc::EBADF as isize));
+        // SAFETY: as above.
+        assert_eq!(unsafe { *errno }, 7);
+    }
+
     #[test]
     fn answers_are_the_systems_own() {
         // SAFETY: it has no preconditions.

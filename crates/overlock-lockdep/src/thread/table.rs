@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, compiler_fence};
 use std::{mem, ptr};
 
-use rustix::thread::gettid;
+use overlock_linux::__private::calls::thread_id;
 
 use super::super::gate::is_blind;
 use super::super::lives;
@@ -125,7 +125,7 @@ fn take() -> &'static Thread {
         MINE.set(Some(&WITHOUT));
         return &WITHOUT;
     }
-    let id = gettid().as_raw_nonzero().get() as u32;
+    let id = thread_id();
     let table = TABLE.get().map_or(&[][..], |table| table);
     let found = table.iter().position(|thread| {
         // Acquire: pairs with `give`, whose thread emptied the record.
@@ -206,7 +206,7 @@ pub(in super::super) fn only_this_is_left() {
     }
     for thread in all() {
         if mine.is_some_and(|mine| ptr::eq(mine, thread)) {
-            let id = gettid().as_raw_nonzero().get() as u32;
+            let id = thread_id();
             thread.id.store(id, Relaxed);
             lives::goes_on(thread.life.load(Relaxed));
         } else {
