@@ -19,14 +19,28 @@ type Job = Box<dyn FnOnce() + Send>;
 struct State {
     jobs: VecDeque<Job>,
     running: usize,
+    /// Threads that wait for a job.
+    idle: usize,
+    /// One of them is on its way.
+    wakes: bool,
     closed: bool,
+}
+
+impl State {
+    /// Whether the caller has to wake a thread. One at a time is on its way, and wakes the next if
+    /// there are more jobs: by then those that run may have taken them.
+    fn needs_another(&mut self) -> bool {
+        let needs = !self.jobs.is_empty() && self.idle > 0 && !self.wakes;
+        self.wakes |= needs;
+        needs
+    }
 }
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    idle: Condvar,
+    all_done: Condvar,
 }
 
 struct Pool {
@@ -48,15 +62,20 @@ impl Pool {
     }
 
     fn spawn(&self, job: impl FnOnce() + Send + 'static) {
-        self.shared.state.lock().jobs.push_back(Box::new(job));
-        self.shared.changed.notify_one();
+        let mut state = self.shared.state.lock();
+        state.jobs.push_back(Box::new(job));
+        let needs_another = state.needs_another();
+        drop(state);
+        if needs_another {
+            self.shared.changed.notify_one();
+        }
     }
 
     /// Waits until no job is left.
     fn wait(&self) {
         let mut state = self.shared.state.lock();
         let busy = |state: &mut State| state.running > 0 || !state.jobs.is_empty();
-        self.shared.idle.wait_while(&mut state, busy);
+        self.shared.all_done.wait_while(&mut state, busy);
     }
 }
 
@@ -66,17 +85,24 @@ fn run(shared: &Shared) {
     loop {
         if let Some(job) = state.jobs.pop_front() {
             state.running += 1;
+            let needs_another = state.needs_another();
             drop(state);
+            if needs_another {
+                shared.changed.notify_one();
+            }
             job();
             state = shared.state.lock();
             state.running -= 1;
             if state.running == 0 && state.jobs.is_empty() {
-                shared.idle.notify_all();
+                shared.all_done.notify_all();
             }
         } else if state.closed {
             return;
         } else {
+            state.idle += 1;
             shared.changed.wait(&mut state);
+            state.idle -= 1;
+            state.wakes = false;
         }
     }
 }

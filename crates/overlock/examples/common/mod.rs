@@ -4,6 +4,8 @@ use std::time::Instant;
 
 /// The least length of a round, in seconds.
 const ROUND: f64 = 0.02;
+/// How often both are measured.
+const ROUNDS: usize = 25;
 
 /// Whether the program was started with `--bench`.
 pub fn wants_bench() -> bool {
@@ -21,7 +23,7 @@ pub fn compare(names: [&str; 2], mut ours: impl FnMut(), mut theirs: impl FnMut(
     seconds(&mut ours, 1);
     let once = seconds(&mut theirs, 1);
     let times = (ROUND / once).ceil().clamp(1.0, 1e4) as u32;
-    let mut ratios: Vec<f64> = (0..9)
+    let mut ratios: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let ours = seconds(&mut ours, times);
             seconds(&mut theirs, times) / ours
@@ -30,5 +32,7 @@ pub fn compare(names: [&str; 2], mut ours: impl FnMut(), mut theirs: impl FnMut(
     ratios.sort_by(f64::total_cmp);
     let [least, median, most] = [0, ratios.len() / 2, ratios.len() - 1].map(|at| ratios[at]);
     let [ours, theirs] = names;
-    println!("{ours}: {median:.2} of the rate of {theirs} ({least:.2} to {most:.2} in 9 rounds)");
+    println!(
+        "{ours}: {median:.2} of the rate of {theirs} ({least:.2} to {most:.2} in {ROUNDS} rounds)"
+    );
 }
