@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use overlock_core::sleep::barrier as raw;
-
 use crate::System;
+use crate::base as raw;
 
 /// Holds threads back until so many of them have arrived, again and again. 20 bytes.
 ///

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use overlock_core::raw::RawLock;
-use overlock_core::sleep::condvar as raw;
 
+use crate::base as raw;
 use crate::cancel::{CancelToken, Cancelled};
 use crate::guard::{Guard, Place, sealed::Sealed};
 use crate::lock::Exclusive;

@@ -179,7 +179,7 @@ pub(crate) fn or_abort<V>(f: impl FnOnce() -> V) -> V {
     impl Drop for Abort {
         #[cold]
         fn drop(&mut self) {
-            std::process::abort();
+            crate::base::unwound();
         }
     }
 

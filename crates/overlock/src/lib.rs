@@ -112,9 +112,29 @@
 //! - `lockdep`: the types report their acquisitions to a validator of lock order. `lockdep_raw`:
 //!   the validator's functions alone, for locks of any kind.
 //! - `faulty`: locks with injected faults, for tests of checkers.
+//! - `loom`, `shuttle`: with `--cfg loom` or `--cfg shuttle` in `RUSTFLAGS` the types are those
+//!   checkers' own, for tests of programs that lock: see [below](#loom-and-shuttle). Without the
+//!   flag they do nothing.
+//!
+//! # loom and shuttle
+//!
+//! A test under [loom](https://docs.rs/loom) or [shuttle](https://docs.rs/shuttle) sees the locks,
+//! if the program's Cargo.toml says
+//!
+//! ```toml
+//! [target.'cfg(loom)'.dependencies]
+//! overlock = { path = "../overlock/crates/overlock", features = ["loom"] }
+//! loom = "0.7"
+//! ```
+//!
+//! and the test runs with `RUSTFLAGS='--cfg loom'`. A lock's operation is one step, and a limit of
+//! time passes as soon as other threads have had a turn. A lock in a `static` is free again in each
+//! execution; its data stay. `RtMutex`, [`WwMutex`], [`Parker`], [`wait`](fn@wait) and the raw locks
+//! in modules are the real ones: the checker does not see them, and hangs where they wait.
 #![deny(missing_docs)]
 
 pub mod barrier;
+mod base;
 pub mod cancel;
 pub mod condvar;
 mod deadline;

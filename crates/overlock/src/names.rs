@@ -1,10 +1,9 @@
 //! The usual names: aliases of the generic locks and guards, over the raw locks that we recommend.
 
-use overlock_core::rw::{OverlockRw, PerCpuRwSem, RecursiveRw};
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(overlock_threads)))]
 use overlock_core::sleep;
-use overlock_core::sleep::{Condvar, FairOverlock, Overlock};
 
+use crate::base::{Condvar, FairOverlock, Overlock, OverlockRw, PerCpuRwSem, RecursiveRw};
 use crate::guard;
 use crate::lock::{ArcLockGuard, Lock, LockGuard, MappedLockGuard};
 use crate::reentrant::{ArcReentrantGuard, MappedReentrantGuard, ReentrantGuard, ReentrantLock};

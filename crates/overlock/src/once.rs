@@ -6,11 +6,10 @@ use std::mem::MaybeUninit;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::AtomicU8;
 
-use overlock_core::sleep::once as raw;
-
 pub use overlock_core::sleep::once::OnceState;
 
 use crate::System;
+use crate::base as raw;
 
 /// Runs a function once, in the first thread that calls; the others wait for it. 8 bytes.
 ///

@@ -29,11 +29,8 @@ pub struct RawThreadId;
 unsafe impl ThreadId for RawThreadId {
     #[inline]
     fn current() -> NonZeroUsize {
-        thread_local!(static HERE: u8 = const { 0 });
-        HERE.with(|here| {
-            let address = std::ptr::from_ref(here).addr();
-            NonZeroUsize::new(address).expect("no variable has the address 0")
-        })
+        let address = crate::base::with_own(|own| std::ptr::from_ref(own).addr());
+        NonZeroUsize::new(address).expect("no variable has the address 0")
     }
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::panic::RefUnwindSafe;
 use std::time::{Duration, Instant};
 
-use overlock_core::sleep::semaphore as raw;
+use overlock_core::sleep::semaphore::MAX_PERMITS;
 
+use crate::base as raw;
 use crate::cancel::{CancelToken, Cancelled};
 use crate::{System, deadline};
 
@@ -45,7 +46,7 @@ pub struct Permit<'a> {
 
 impl Semaphore {
     /// The largest number of permits.
-    pub const MAX_PERMITS: u32 = raw::MAX_PERMITS;
+    pub const MAX_PERMITS: u32 = MAX_PERMITS;
 
     /// Returns a semaphore with this many permits.
     ///
