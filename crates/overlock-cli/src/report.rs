@@ -99,9 +99,12 @@ fn read(path: &Path) -> Result<Vec<Process>, Exit> {
         return stat::processes(path, &Ended::default(), 0, None).map_err(refused);
     }
     let pid = path.to_str().and_then(|name| name.parse().ok());
-    let table = match pid {
-        Some(pid) if !path.exists() => stat::open(pid)?.1,
-        _ => Mapping::open(path).map_err(refused)?,
+    let process = match pid {
+        Some(pid) if !path.exists() => stat::Watched::open(pid)?.read().map_err(refused)?,
+        _ => {
+            let table = Mapping::open(path).map_err(refused)?;
+            Process::read(&table, &mut stat::Symbols::new())
+        }
     };
-    Ok(vec![Process::read(&table, &mut stat::Symbols::new())])
+    Ok(vec![process])
 }

@@ -24,7 +24,7 @@ use crate::profile::{self, Plan};
 use crate::stat;
 use compare::Locks;
 pub use counted::{Tables, print};
-pub use launch::{Watch, run as launch, without_signals};
+pub use launch::{Watch, end_at_signals, run as launch, without_signals};
 use reports::Reports;
 pub use reports::Tally;
 
@@ -318,7 +318,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             };
             profile::start(&plan, &program, command)
         }
-        (None, true) => launch::run(&program, command, &mut ()),
+        (None, true) => {
+            let status = launch::run(&program, command, &mut ());
+            end_at_signals().map_err(|error| Exit::Failed(format!("signals: {error}")))?;
+            status
+        }
         (None, false) => {
             // The program takes this process's place.
             if !args.quiet {

@@ -17,6 +17,7 @@ mod sums;
 mod svg;
 mod symbols;
 mod text;
+mod watched;
 mod wrappers;
 
 pub use binary::set_module;
@@ -24,13 +25,14 @@ pub use document::Document;
 pub use ended::{Ended, SHM, excess, has_ended};
 pub use holders::{divided, without_callers};
 pub use layout::{Column, WIDTH, fitting, shortened};
-pub use living::{Living, living, open};
+pub use living::{Living, living};
 pub use mapping::{Compact, Mapping};
-pub use process::{Process, meet, now_ns, processes, program, without_table};
+pub use process::{Process, is_alive, meet, now_ns, processes, program, without_table};
 pub use rows::{Event, Row, addresses};
 pub use sums::Sum;
 pub use symbols::{Module, Symbols, plain};
 pub use text::describe;
+pub use watched::Watched;
 pub use wrappers::{begins_thread, built_in, extend};
 
 use std::io::{self, Write};

@@ -13,7 +13,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::exit::Exit;
-use crate::stat::{self, Mapping, Process, Symbols};
+use crate::stat::{self, Watched, is_alive};
 use crate::terminal::{print, width};
 use changes::Changes;
 
@@ -59,13 +59,13 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Shows the process.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let (pid, mut table) = stat::open(args.pid)?;
+    let mut watched = Watched::open(args.pid)?;
     if let Some(address) = &args.serve {
-        return serve::serve(address, pid, table);
+        return serve::serve(address, watched);
     }
-    let mut symbols = Symbols::new();
     if args.once {
-        let process = Process::read(&table, &mut symbols);
+        let process = (watched.read())
+            .map_err(|error| Exit::Failed(format!("process {}: {error}", watched.pid)))?;
         let text = stat::describe(&[process], width(), false);
         return print(io::stdout().lock(), text.as_bytes());
     }
@@ -76,24 +76,18 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let terminal = ratatui::try_init()
         .map_err(|error| Exit::Failed(format!("cannot use the terminal: {error}")))?;
-    let result = show(terminal, pid, args.sort, &mut table, &mut symbols);
+    let result = show(terminal, args.sort, &mut watched);
     ratatui::restore();
     result.map_err(|error| Exit::Failed(format!("cannot use the terminal: {error}")))
 }
 
-fn show(
-    mut terminal: DefaultTerminal,
-    pid: u32,
-    sort: Sort,
-    table: &mut Mapping,
-    symbols: &mut Symbols,
-) -> io::Result<()> {
+fn show(mut terminal: DefaultTerminal, sort: Sort, watched: &mut Watched) -> io::Result<()> {
     let mut changes = Changes::new(sort);
     let mut paused = false;
-    changes.update(Process::read(table, symbols));
+    changes.update(watched.read()?);
     let mut next = Instant::now() + INTERVAL;
     loop {
-        let state = match (paused, alive(pid)) {
+        let state = match (paused, is_alive(watched.pid)) {
             (true, _) => "paused",
             (false, true) => "running",
             (false, false) => "ended",
@@ -102,8 +96,7 @@ fn show(
         let left = next.saturating_duration_since(Instant::now());
         if !event::poll(left)? {
             if !paused {
-                table.update()?;
-                changes.update(Process::read(table, symbols));
+                changes.update(watched.read()?);
             }
             next = Instant::now() + INTERVAL;
             continue;
@@ -141,10 +134,6 @@ fn pressed(key: KeyEvent) -> Key {
         KeyCode::Char('r') => Key::Reset,
         _ => Key::Other,
     }
-}
-
-fn alive(pid: u32) -> bool {
-    std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
 
 const KEYS: &str = "\

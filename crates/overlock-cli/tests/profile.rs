@@ -395,7 +395,7 @@ fn run_with_stat_is_the_short_form() {
     assert_eq!(profile.run.threshold_ns, 1000);
     assert!(dir.path().join("r.json").exists());
     // Both would write it.
-    let output = preload::run(&["--json=x", "--report=x"])
+    let output = preload::run(&["--json=x", "--report=./x"])
         .arg("true")
         .output();
     let output = output.unwrap();

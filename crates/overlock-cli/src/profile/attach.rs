@@ -23,7 +23,7 @@ use overlock_profile::{Lost, Process, Profile, Run};
 
 use super::collect::Quota;
 use crate::exit::Exit;
-use crate::stat::{now_ns, plain, say};
+use crate::stat::{is_alive, now_ns, plain, say};
 use assemble::Assembly;
 use before::Before;
 use kernel::Programs;
@@ -98,7 +98,7 @@ pub fn attach(pid: u32, limit: Option<Duration>, threshold_ns: u64) -> Result<Pr
     let end = limit.and_then(|limit| began.checked_add(limit));
     let mut looked = began;
     let mut pause = LOOK;
-    while !STOPPED.load(Relaxed) && end.is_none_or(|end| Instant::now() < end) && alive(pid) {
+    while !STOPPED.load(Relaxed) && end.is_none_or(|end| Instant::now() < end) && is_alive(pid) {
         if programs.drain(|record| seen.add(record, &mut stacks)) {
             thread::sleep(INTERVAL);
         }
@@ -161,7 +161,7 @@ fn check(pid: u32) -> Result<(), Exit> {
     /// The inode of the first namespace of process ids, which the kernel has fixed.
     const FIRST: &str = "pid:[4026531836]";
     let no = |why: &str| Err(Exit::usage(format!("process {pid} {why}")));
-    if !alive(pid) {
+    if !is_alive(pid) {
         return no("is not there");
     }
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -187,18 +187,10 @@ fn check(pid: u32) -> Result<(), Exit> {
     Ok(())
 }
 
-/// Whether a process has not ended.
-fn alive(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        stat.rsplit_once(") ")
-            .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-    })
-}
-
 /// The part of a process that may not be read, for want of the right to trace it.
 fn unreadable(pid: u32) -> Option<String> {
     let is_open = |file: &str| fs::File::open(format!("/proc/{pid}/{file}")).is_ok();
-    if !alive(pid) || is_open("mem") {
+    if !is_alive(pid) || is_open("mem") {
         return None;
     }
     Some(match is_open("maps") {
@@ -218,14 +210,17 @@ fn name(pid: u32) -> Option<String> {
     Some(plain(name.trim_end()))
 }
 
-/// Has Ctrl-C end the look, and not the program: what was seen is worth reading.
+/// Has Ctrl-C end the look, and not the program: what was seen is worth reading. A second one ends
+/// the program.
 fn stop_at_signals() {
-    extern "C" fn stop(_: libc::c_int) {
+    extern "C" fn stop(signal: libc::c_int) {
         STOPPED.store(true, Relaxed);
+        // SAFETY: the default action is no function of ours; async-signal-safe.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     let stop: extern "C" fn(libc::c_int) = stop;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the handler does nothing but a store to an atomic.
+        // SAFETY: the handler stores to an atomic, and makes an async-signal-safe call.
         unsafe { libc::signal(signal, stop as libc::sighandler_t) };
     }
 }

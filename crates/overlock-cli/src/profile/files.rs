@@ -107,8 +107,10 @@ impl Args {
     /// Checks that no file is named for a table too.
     pub fn differ_from(&self, tables: &stat::Args) -> Result<(), Exit> {
         for (option, path) in tables.given() {
+            let one = path.as_deref().map(files::whole);
             let same = self.given().into_iter();
-            let mut same = same.filter(|(_, other)| path.is_some() && *other == path);
+            let mut same = same
+                .filter(|(_, other)| one.is_some() && other.as_deref().map(files::whole) == one);
             if let (Some((other, _)), Some(path)) = (same.next(), path) {
                 let name = files::name(path);
                 return Err(Exit::usage(format!(

@@ -72,6 +72,7 @@ pub fn run(plan: &Plan<'_>, path: &Path, mut command: Command) -> Result<ExitSta
         seconds: plan.options.seconds,
     };
     let status = run::launch(path, command, &mut watching);
+    run::end_at_signals().map_err(|error| Exit::Failed(format!("signals: {error}")))?;
     about.seconds = (stat::now_ns() - about.began_ns) as f64 / 1e9;
     let collected = collector.finish();
     let status = status?;

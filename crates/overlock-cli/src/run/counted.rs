@@ -31,8 +31,10 @@ pub struct Tables {
 impl Tables {
     /// A directory for them. `objects` are single locks, to be shown.
     pub fn new(objects: bool) -> Result<Self, Exit> {
+        let dir = directory()?;
+        launch::leaves_with_us(dir.path());
         Ok(Self {
-            dir: directory()?,
+            dir,
             child: 0,
             ended_ns: None,
             ended: Arc::default(),

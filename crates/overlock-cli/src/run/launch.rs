@@ -4,15 +4,18 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, Command, ExitStatus};
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use libc::{c_int, siginfo_t, sigset_t};
 
 use super::program;
 use crate::exit::Exit;
+use crate::stat;
 
 /// Signals that are passed on to the child. With a watch SIGUSR2 goes to [`Watch::signalled`]
 /// instead.
@@ -116,6 +119,55 @@ pub fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
     let started = start();
     restore(&before)?;
     Ok(started)
+}
+
+/// Directories that go when a signal ends this process.
+static OURS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// The directory is of no use without this process, unless a daemon counts there.
+pub fn leaves_with_us(dir: &Path) {
+    let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
+    ours.push(dir.to_owned());
+}
+
+/// The program has ended: what [`run`] has passed on to it ends this process from now on, which may
+/// have a long report to make.
+pub fn end_at_signals() -> io::Result<()> {
+    let (all, _) = block()?;
+    // Those that have come by now were for the program.
+    while next(&all, Some(Duration::ZERO)).is_some() {}
+    let set_of = |signals: &[c_int]| {
+        let mut set = all;
+        // SAFETY: initialised.
+        unsafe { libc::sigemptyset(&mut set) };
+        for &signal in signals {
+            // SAFETY: the set is initialised, and the signals exist.
+            unsafe { libc::sigaddset(&mut set, signal) };
+        }
+        set
+    };
+    let ends = set_of(&[libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM]);
+    thread::spawn(move || {
+        let mut signal = 0;
+        // SAFETY: the set is initialised, and blocked in all threads; valid for the write.
+        if unsafe { libc::sigwait(&ends, &mut signal) } != 0 {
+            return;
+        }
+        for dir in &*OURS.lock().unwrap_or_else(PoisonError::into_inner) {
+            if stat::living(dir).is_empty() {
+                // Nothing more can be done where that fails.
+                let _ = std::fs::remove_dir_all(dir);
+            }
+        }
+        Exit::Program(ExitStatus::from_raw(signal)).report(crate::NAME);
+        process::exit(128 + signal);
+    });
+    let stops = set_of(&[libc::SIGTSTP]);
+    // SAFETY: initialised; no old set is written.
+    match unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &stops, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The next signal; `None` where the wait was interrupted, or the time is over.

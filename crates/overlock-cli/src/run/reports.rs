@@ -44,6 +44,7 @@ impl Reports {
             let dir = tempfile::Builder::new()
                 .prefix("overlock-lockdep.")
                 .tempdir()?;
+            launch::leaves_with_us(dir.path());
             fs::write(dir.path().join(TALLY), [0; 24])?;
             let path = dir.path().join(FIFO);
             mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;

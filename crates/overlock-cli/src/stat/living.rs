@@ -1,5 +1,6 @@
 //! Processes that run, and their tables.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use overlock_shared::PREFIX;
 
-use super::mapping::Mapping;
 use super::symbols;
 use crate::exit::Exit;
 
@@ -59,42 +59,43 @@ fn writes_to(maps: &[u8], table: &[u8]) -> bool {
     })
 }
 
-/// The table of a process, or of the program that it runs, where it is `overlock run`; and whose it
-/// is.
-pub fn open(pid: u32) -> Result<(u32, Mapping), Exit> {
+/// The process whose tables are wanted, which may be the child of `overlock run`; and their files.
+pub(super) fn tables(pid: u32) -> Result<(u32, Vec<PathBuf>), Exit> {
     let no = |why: &str| Err(Exit::usage(format!("process {pid} {why}")));
     match find(pid) {
-        Ok(Some(path)) => Mapping::open(&path)
-            .map(|table| (pid, table))
-            .map_err(|error| Exit::usage(format!("{}: {error}", path.display()))),
-        Ok(None) if let Some(program) = program_of(pid) => open(program),
-        Ok(None) if was_started_with(pid, b"OVERLOCK_STAT=1") => no("has counted nothing yet"),
-        Ok(None) => no("counts nothing: start it by `overlock run --stat`"),
+        Ok(paths) if !paths.is_empty() => Ok((pid, paths)),
+        Ok(_) => match program_of(pid) {
+            Some(program) => tables(program),
+            None if was_started_with(pid, b"OVERLOCK_STAT=1") => no("has counted nothing yet"),
+            None => no("counts nothing: start it by `overlock run --stat`"),
+        },
         Err(error) if error.kind() == io::ErrorKind::NotFound => no("is not there"),
         Err(error) => no(&format!("cannot be looked at: {error}")),
     }
 }
 
-/// The file of a process's table.
-fn find(pid: u32) -> io::Result<Option<PathBuf>> {
+/// The files of a process's tables, the first one first. The drop-in has one, and so has each
+/// library of locks that the program uses itself. Those of images that it has replaced are no
+/// longer mapped.
+pub(super) fn find(pid: u32) -> io::Result<Vec<PathBuf>> {
     let maps = fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(mapped(&maps, pid))
+}
+
+fn mapped(maps: &[u8], pid: u32) -> Vec<PathBuf> {
     let own = format!("/{PREFIX}{pid}");
     let paths = maps.split(|&byte| byte == b'\n').filter_map(|line| {
         let start = line.iter().position(|&byte| byte == b'/')?;
         let path = Path::new(std::ffi::OsStr::from_bytes(&line[start..]));
         let name = path.to_str()?;
-        let behind = name.split_once(&own)?.1;
-        // An image that was replaced had a table too; of numbers behind points the highest is the
-        // present one's.
-        let number = match behind.strip_prefix('.') {
-            Some(number) => number.parse().ok()?,
-            None if behind.is_empty() => 0,
-            None => return None,
+        let number = match name.rsplit_once(&own)?.1 {
+            "" => 0,
+            behind => behind.strip_prefix('.')?.parse().ok()?,
         };
         Some((number, path.to_owned()))
     });
-    let latest = paths.max_by_key(|(number, _): &(u32, PathBuf)| *number);
-    Ok(latest.map(|(_, path)| path))
+    let paths: BTreeMap<u32, PathBuf> = paths.collect();
+    paths.into_values().collect()
 }
 
 /// Whether this is in its environment, as far as it has left that alone.
@@ -138,5 +139,23 @@ mod tests {
         };
         assert!(writes_to(line("rw-s").as_bytes(), table));
         assert!(!writes_to(line("r--s").as_bytes(), table));
+    }
+
+    /// Fails where the tables of one process are taken for those of another, or one is left out.
+    #[test]
+    fn all_tables_of_a_process_are_found() {
+        let line = |name: &str| format!("7f00-7f80 rw-s 0 00:1a 5    /dev/shm/a b/{name}\n");
+        let names = [
+            "overlock-stat.7.2",
+            "overlock-stat.7",
+            "overlock-stat.7",
+            "overlock-stat.71",
+            "overlock-stat.7 (deleted)",
+            "overlock-waits.7",
+        ];
+        let maps: String = names.map(line).concat();
+        let expected = ["overlock-stat.7", "overlock-stat.7.2"]
+            .map(|name| PathBuf::from(format!("/dev/shm/a b/{name}")));
+        assert_eq!(mapped(maps.as_bytes(), 7), expected);
     }
 }

@@ -77,6 +77,23 @@ impl Process {
         }
     }
 
+    /// Adds what the same process has counted in another table.
+    pub fn join(&mut self, other: Self) {
+        self.locks.extend(other.locks);
+        self.events.extend(other.events);
+        rows::sort(&mut self.locks, &mut self.events);
+        self.kept.extend(other.kept);
+        self.threads = self.threads.max(other.threads);
+        self.thread_ns = self.thread_ns.max(other.thread_ns);
+        self.is_go |= other.is_go;
+        self.took_locks |= other.took_locks;
+        self.walks += other.walks;
+        self.lost += other.lost;
+        self.lost_holders += other.lost_holders;
+        self.lost_objects += other.lost_objects;
+        self.lost_modules += other.lost_modules;
+    }
+
     /// Whether there is nothing to show of it.
     pub fn is_empty(&self) -> bool {
         self.locks.is_empty() && self.events.is_empty() && self.kept.is_empty()
@@ -130,9 +147,13 @@ pub fn program(table: &Table, symbols: &Symbols) -> String {
     }
 }
 
-/// Whether a process is there, and has not ended.
-fn is_alive(pid: u32) -> bool {
-    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+/// Whether a process is there, and has not ended: one that nobody has waited for yet is still in
+/// the list.
+pub fn is_alive(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    })
 }
 
 /// How long the threads have lived: until now, or until the process ended. `None` if nobody knows

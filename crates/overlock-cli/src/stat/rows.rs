@@ -238,19 +238,23 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Rows {
             _ => rows.locks.extend(sum.row()),
         }
     }
-    rows.locks.sort_by_cached_key(|row| {
+    sort(&mut rows.locks, &mut rows.events);
+    rows.kept.sort_by_key(|kept| Reverse(kept.objects));
+    rows
+}
+
+/// The longest waits first.
+pub(super) fn sort(locks: &mut [Row], events: &mut [Event]) {
+    locks.sort_by_cached_key(|row| {
         let counts = (row.wait.total_ns, row.contentions, row.acquisitions);
         (Reverse(counts), row.lock.clone(), row.site.to_string())
     });
-    let order = |event: &Event| {
+    events.sort_by_cached_key(|event| {
         (
             Reverse((event.wait.total_ns, event.waits)),
             event.name.clone(),
         )
-    };
-    rows.events.sort_by_cached_key(order);
-    rows.kept.sort_by_key(|kept| Reverse(kept.objects));
-    rows
+    });
 }
 
 /// The places of a stack, or of its call site alone.

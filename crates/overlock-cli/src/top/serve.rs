@@ -6,10 +6,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::INTERVAL;
 use super::metrics::{self, Counts};
-use super::{INTERVAL, alive};
 use crate::exit::Exit;
-use crate::stat::{Mapping, Process, Symbols, say};
+use crate::stat::{Watched, is_alive, say};
 
 /// So long a client may take to ask, and as long to read.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST: usize = 16 * 1024;
 
 /// Serves `/metrics` until the process has ended.
-pub fn serve(address: &str, pid: u32, mut table: Mapping) -> Result<(), Exit> {
+pub fn serve(address: &str, mut watched: Watched) -> Result<(), Exit> {
     let refused = |error| Exit::usage(format!("cannot listen at {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
@@ -35,13 +35,18 @@ pub fn serve(address: &str, pid: u32, mut table: Mapping) -> Result<(), Exit> {
         }
     });
     let mut counts = Counts::default();
-    let mut symbols = Symbols::new();
-    while alive(pid) {
+    let mut replaced = watched.replaced;
+    while is_alive(watched.pid) {
         if let Ok(client) = clients.recv_timeout(INTERVAL) {
             // One that leaves early is its own loss.
             let _ = answer(client, || {
-                table.update()?;
-                counts.update(&Process::read(&table, &mut symbols));
+                let process = watched.read()?;
+                if watched.replaced != replaced {
+                    // Another program counts from 0 on, as readers expect after a new start.
+                    replaced = watched.replaced;
+                    counts = Counts::default();
+                }
+                counts.update(&process);
                 metrics::text(&counts).map_err(io::Error::other)
             });
         }

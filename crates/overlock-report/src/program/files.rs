@@ -1,6 +1,7 @@
 //! The files that options name.
 
 use std::collections::HashSet;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ impl<const N: usize> Files<N> {
     pub fn open(given: [(&str, &Option<PathBuf>); N]) -> Result<Self, Exit> {
         let mut seen = HashSet::new();
         for path in given.iter().filter_map(|(_, path)| path.as_deref()) {
-            if !seen.insert(path) {
+            if !seen.insert(whole(path)) {
                 let (last, others) = given.split_last().expect("two of them name a file");
                 let others: Vec<&str> = others.iter().map(|(option, _)| *option).collect();
                 let (name, others) = (name(path), others.join(", "));
@@ -34,7 +35,7 @@ impl<const N: usize> Files<N> {
                 )));
             }
         }
-        let use_stdout = seen.contains(&Path::new("-"));
+        let use_stdout = seen.contains(Path::new("-"));
         let mut files = [const { None }; N];
         for (file, (option, path)) in files.iter_mut().zip(given) {
             *file = path
@@ -91,11 +92,46 @@ impl Promised {
     }
 }
 
+/// Its path in one form only, so that two names of one file are the same. Its directory may hold no
+/// such file yet.
+pub fn whole(path: &Path) -> PathBuf {
+    if path == Path::new("-") {
+        return path.to_owned();
+    }
+    let dir = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let beside = || Some(fs::canonicalize(dir).ok()?.join(path.file_name()?));
+    let known = fs::canonicalize(path).ok().or_else(beside);
+    known.unwrap_or_else(|| path.to_owned())
+}
+
 /// A file's name for people.
 pub fn name(path: &Path) -> String {
     if path == Path::new("-") {
         "the standard output".to_owned()
     } else {
         path.display().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails where one file replaces the other in silence.
+    #[test]
+    fn two_names_of_one_file_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |one: &str, other: &str| {
+            let [one, other] = [one, other].map(|name| Some(dir.path().join(name)));
+            Files::open([("--one", &one), ("--other", &other)])
+        };
+        assert!(open("a", "b").is_ok());
+        assert!(open("a", "./a").is_err());
+        fs::write(dir.path().join("a"), "").unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("link")).unwrap();
+        assert!(open("link", "a").is_err());
     }
 }
