@@ -64,6 +64,16 @@ struct Slice<'a> {
     is_release: bool,
 }
 
+impl Slice<'_> {
+    fn name(&self, profile: &Profile) -> String {
+        let lock = lock_name(&profile.locks[self.wait.lock as usize]);
+        match self.is_release {
+            true => format!("releases {lock}"),
+            false => format!("waits for {lock}"),
+        }
+    }
+}
+
 fn events(profile: &Profile, shown: Shown) -> Vec<Event> {
     let tracks = tracks(profile);
     let mut events = Vec::new();
@@ -131,40 +141,40 @@ fn nest(
     slices.sort_by_key(|slice| (slice.began_ns, std::cmp::Reverse(slice.ended_ns)));
     let mut open: Vec<(u64, Slice)> = Vec::new();
     for slice in slices {
-        close(&mut open, slice.began_ns, track, events);
-        let lock = lock_name(&profile.locks[slice.wait.lock as usize]);
+        close(profile, &mut open, slice.began_ns, track, events);
         let ended_ns = match open.last() {
             Some((outer, _)) => slice.ended_ns.min(*outer),
             None => slice.ended_ns,
         };
         if slice.is_release {
-            events.push(begin(
-                slice.began_ns,
-                track,
-                format!("releases {lock}"),
-                None,
-            ));
+            events.push(begin(slice.began_ns, track, slice.name(profile), None));
             let us = microseconds(slice.began_ns);
             events.push(Event::flow_start(us, track, FLOW, slice.index));
         } else {
             let about = about(profile, shown, slice.wait);
-            let name = format!("waits for {lock}");
+            let name = slice.name(profile);
             events.push(begin(slice.began_ns, track, name, Some(about)));
         }
         open.push((ended_ns, slice));
     }
-    close(&mut open, u64::MAX, track, events);
+    close(profile, &mut open, u64::MAX, track, events);
 }
 
 /// Ends the slices that end by then, the innermost first.
-fn close(open: &mut Vec<(u64, Slice)>, ns: u64, track: Track, events: &mut Vec<Event>) {
+fn close(
+    profile: &Profile,
+    open: &mut Vec<(u64, Slice)>,
+    ns: u64,
+    track: Track,
+    events: &mut Vec<Event>,
+) {
     while let Some((ended_ns, slice)) = open.pop_if(|(ended_ns, _)| *ended_ns <= ns) {
         let has_flow = slice.wait.holder.is_some() && slice.wait.released_ns.is_some();
         let us = microseconds(ended_ns);
         if has_flow && !slice.is_release {
             events.push(Event::flow_end(us, track, FLOW, slice.index));
         }
-        events.push(Event::end(us, track));
+        events.push(Event::end(us, track).of(slice.name(profile)));
     }
 }
 

@@ -21,10 +21,11 @@ fn of_locks(profile: &Profile) -> Vec<&Wait> {
         .collect()
 }
 
-/// Slices nest, each end has its begin, time does not go back, and each flow has two ends.
+/// Slices nest, each end has its begin, whose name it has, time does not go back, and each flow has
+/// two ends.
 fn check(document: &Value) -> HashMap<String, usize> {
     let mut names = HashMap::new();
-    let mut tracks: HashMap<(u64, u64), Vec<f64>> = HashMap::new();
+    let mut tracks: HashMap<(u64, u64), Vec<(f64, &Value)>> = HashMap::new();
     let mut flows: HashMap<u64, f64> = HashMap::new();
     let mut last = 0.0;
     for event in document["traceEvents"].as_array().unwrap() {
@@ -34,8 +35,11 @@ fn check(document: &Value) -> HashMap<String, usize> {
         let track = ["pid", "tid"].map(|part| event[part].as_u64().unwrap());
         let open = tracks.entry((track[0], track[1])).or_default();
         match event["ph"].as_str().unwrap() {
-            "B" => open.push(at),
-            "E" => assert!(open.pop().expect("it has begun") <= at, "{event}"),
+            "B" => open.push((at, &event["name"])),
+            "E" => {
+                let (began, name) = open.pop().expect("it has begun");
+                assert!(began <= at && *name == event["name"], "{event}");
+            }
             "s" => {
                 assert!(!open.is_empty(), "{event} in no slice");
                 assert_eq!(flows.insert(event["id"].as_u64().unwrap(), at), None);
@@ -48,7 +52,9 @@ fn check(document: &Value) -> HashMap<String, usize> {
             "M" => {}
             other => panic!("{other}"),
         }
-        if let Some(name) = event["name"].as_str() {
+        if let Some(name) = event["name"].as_str()
+            && event["ph"] != "E"
+        {
             let first = name.split(' ').next().unwrap();
             *names.entry(first.to_owned()).or_default() += 1;
         }

@@ -71,6 +71,14 @@ impl<A> Event<A> {
         Self::new('E', us, track)
     }
 
+    /// With the name of the slice that it ends: some readers end no other.
+    pub fn of(self, name: String) -> Self {
+        Self {
+            name: Some(name),
+            ..self
+        }
+    }
+
     pub fn instant(us: f64, track: Track, name: String, category: &'static str) -> Self {
         Self {
             name: Some(name),
