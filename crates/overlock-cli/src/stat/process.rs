@@ -48,6 +48,9 @@ pub struct Process {
     pub lost_modules: u32,
 }
 
+/// The system says when a thread began in units of this.
+const UNSURE_NS: u64 = 10_000_000;
+
 impl Process {
     /// Reads the table as it is now. The symbols stay with the caller, who may call again.
     pub fn read(table: &Mapping, symbols: &mut Symbols) -> Self {
@@ -100,12 +103,15 @@ impl Process {
     }
 
     /// How long the threads were busy: they did not wait for events. Waits by the system call
-    /// futex may be for locks.
+    /// futex may be for locks. `None` where that is less than what is not known of it, as of a pool
+    /// of threads that hardly ever have work.
     pub fn busy_ns(&self) -> Option<u64> {
         let events = self.events.iter();
         let events = events.filter(|event| event.kind != ObjectKind::Futex);
         let idle: u64 = events.map(|event| event.wait.total_ns).sum();
-        Some(self.thread_ns?.saturating_sub(idle).max(self.wait_ns()))
+        let busy = self.thread_ns?.saturating_sub(idle);
+        let unsure = u64::from(self.threads) * UNSURE_NS;
+        (idle == 0 || busy >= unsure).then(|| busy.max(self.wait_ns()))
     }
 
     /// Nanoseconds spent waiting for locks, in all.
