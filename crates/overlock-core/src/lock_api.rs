@@ -1,8 +1,9 @@
 //! lock_api's `Raw*` traits for every lock, so that `lock_api::Mutex<sleep::Overlock<P>, T>` and
 //! `lock_api::RwLock<rw::OverlockRw<P>, T>` work.
 //!
-//! A guard's state is the acquisition's token: a queue node where the lock has one. No guard is
-//! `Send`: the token, and the queue node behind it, belong to the thread that locked.
+//! A guard's state is the acquisition's token: a queue node where the lock has one. Guards are not
+//! `Send`: the token, and the queue node behind it, belong to the thread that locked. Those of a
+//! [`Sent`] are.
 //!
 //! | lock_api's trait | implemented for a lock with |
 //! |---|---|
@@ -25,16 +26,16 @@ use core::marker::PhantomData;
 use core::{mem, ptr};
 
 #[cfg(doc)]
-use crate::raw::{self, RawFairLock, RawLock, RawTimedLock};
+use crate::raw::{self, RawFairLock, RawLock, RawTimedLock, Sent};
 
-/// The state of one acquisition, in lock_api's guard.
+/// The state of one acquisition, in lock_api's guard. `Here` says whether it is `Send`.
 #[derive(Debug)]
-pub struct GuardState<T>(T, PhantomData<*mut ()>);
+pub struct GuardState<T, Here = *mut ()>(T, PhantomData<Here>);
 
 // SAFETY: a shared reference to the state gives access to nothing.
-unsafe impl<T> Sync for GuardState<T> {}
+unsafe impl<T, Here> Sync for GuardState<T, Here> {}
 
-impl<T> GuardState<T> {
+impl<T, Here> GuardState<T, Here> {
     #[doc(hidden)]
     #[inline]
     pub fn new(token: T) -> Self {
@@ -77,6 +78,9 @@ impl<T> GuardState<T> {
 #[macro_export]
 macro_rules! lock_api_mutex {
     ($($lock:ident)::+ $(: $bound:path)?) => {
+        $crate::lock_api_mutex!(@ *mut (), $($lock)::+ $(: $bound)?);
+    };
+    (@ $here:ty, $($lock:ident)::+ $(: $bound:path)?) => {
         // SAFETY: `RawLock` promises exclusion with acquire and release ordering; forgetting a
         // token only leaves the lock locked and its node in use.
         unsafe impl<P: $crate::Platform $(+ $bound)?> lock_api::RawMutex for $($lock)::+<P>
@@ -85,7 +89,7 @@ macro_rules! lock_api_mutex {
         {
             const INIT: Self = <Self as $crate::raw::ConstLock>::INIT;
 
-            type Guard = $crate::lock_api::GuardState<<Self as $crate::raw::RawLock>::Token>;
+            type Guard = $crate::lock_api::GuardState<<Self as $crate::raw::RawLock>::Token, $here>;
 
             #[inline]
             fn lock(&self) -> Self::Guard {
@@ -150,3 +154,16 @@ macro_rules! lock_api_mutex {
 
 lock_api_mutex!(crate::sleep::Overlock);
 lock_api_mutex!(crate::sleep::FairOverlock);
+
+/// [`Sent`] locks by the names of one platform, for the macros.
+mod sent {
+    use crate::raw::Sent;
+
+    pub(super) type Overlock<P> = Sent<crate::sleep::Overlock<P>>;
+    pub(super) type FairOverlock<P> = Sent<crate::sleep::FairOverlock<P>>;
+    pub(super) type OverlockRw<P> = Sent<crate::rw::OverlockRw<P>>;
+    pub(super) type RecursiveRw<P> = Sent<crate::rw::RecursiveRw<P>>;
+}
+
+lock_api_mutex!(@ (), sent::Overlock);
+lock_api_mutex!(@ (), sent::FairOverlock);

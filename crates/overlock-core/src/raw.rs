@@ -1,6 +1,7 @@
 //! The locks' interfaces, as traits: the tests, the model, torture and bench run on them.
 
 mod recursive;
+mod sent;
 
 use core::fmt;
 
@@ -8,6 +9,7 @@ use crate::platform::{Deadline, Platform};
 use crate::sleep::cancel::CancelToken;
 
 pub use recursive::{RawRecursiveRwLock, ThreadId};
+pub use sent::{RawSendLock, Sent};
 
 /// A mutual-exclusion lock without data.
 ///
@@ -26,6 +28,9 @@ pub unsafe trait RawLock: Create + Send + Sync + 'static {
 
     /// The lock's name in tables and options: `ticket`, `pv_queued`.
     const NAME: &'static str;
+
+    /// Whether it is a [`Sent`]. A validator of lock order cannot say what its holders hold.
+    const IS_SENT: bool = false;
 
     /// Acquires the lock, waiting for as long as it takes.
     fn lock(&self) -> Self::Token;
@@ -160,6 +165,9 @@ pub unsafe trait RawRwLock: ConstLock + Send + Sync + 'static {
 
     /// The lock's name in tables and options.
     const NAME: &'static str;
+
+    /// Whether it is a [`Sent`]. A validator of lock order cannot say what its holders hold.
+    const IS_SENT: bool = false;
 
     /// Whether a thread may read what it reads already: `read` does not wait for waiting writers.
     const IS_RECURSIVE: bool = false;

@@ -96,7 +96,7 @@ fn again(me: &Thread, entry: &Entry, wanted: &Held) -> bool {
     }
     report::make(
         me,
-        &if held.how.is_shared() && wanted.how.is_shared() {
+        &if !held.how.excludes(wanted.how) {
             Finding::ReadAgain { held, wanted }
         } else {
             Finding::Again { held, wanted }

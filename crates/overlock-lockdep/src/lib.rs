@@ -7,9 +7,9 @@
 //! and how to read a report: `docs/use/lock-order.md` in the repository.
 //!
 //! The types of crate `overlock` call it with their feature `lockdep`. The functions below serve
-//! locks of any kind, such as replaced functions of a C library. They allocate nothing, never
-//! panic, call no function of pthread, and leave `errno` alone. They may be called before `main`
-//! and in signal handlers.
+//! locks of any kind, such as replaced functions of a C library. They allocate nothing (but
+//! [`deadlocks`]), never panic, call no function of pthread, and leave `errno` alone. They may be
+//! called before `main` and in signal handlers.
 //!
 //! # Calls around an acquisition
 //!
@@ -300,6 +300,14 @@ pub fn end_wait(lock: usize) {
 /// Whether threads wait for each other now; reports it.
 pub fn check_deadlock() -> bool {
     thread::enter().is_some_and(|me| wait::check(&me))
+}
+
+/// Returns the threads that wait for each other now, or for themselves, by the kernel's numbers.
+/// Each list is a deadlock; cycles with a thread in common are one.
+/// Deadlocks that were returned before are left out; two threads that ask at a time may both get
+/// one. A wait with a limit is none. It allocates: not for signal handlers.
+pub fn deadlocks() -> Vec<Vec<u32>> {
+    wait::untold()
 }
 
 /// The calling thread is about to sleep, or to wait for something other than a lock. Warns if it

@@ -45,6 +45,12 @@ pub fn pause(lock: usize) -> Option<Held> {
     thread::enter_known()?.pop(lock)
 }
 
+/// Returns the number of the calling thread in [`deadlocks`](super::deadlocks); `None` if the
+/// validator does not see it.
+pub fn this_thread() -> Option<u32> {
+    thread::enter().map(|me| me.id())
+}
+
 /// The calling thread begins to wait for the lock.
 pub fn waits(held: &Held) {
     if let Some(me) = thread::enter() {

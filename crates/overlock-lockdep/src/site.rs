@@ -83,6 +83,7 @@ const SHARED: u8 = 1;
 const RECURSIVE: u8 = 2;
 const TRYING: u8 = 4;
 const REENTRANT: u8 = 8;
+const UPGRADABLE: u8 = 16;
 
 impl How {
     /// Exclusively: mutexes and writers.
@@ -93,6 +94,10 @@ impl How {
     /// Together with other readers; waits only for a writer that holds the lock, as with glibc's
     /// default rwlocks.
     pub const SHARED_RECURSIVE: How = How(SHARED | RECURSIVE);
+
+    /// Together with readers, but with no other of its kind; waits behind a waiting writer. It may
+    /// become the writer. In the order of locks it counts as one that is alone.
+    pub const UPGRADABLE: How = How(UPGRADABLE);
 
     /// Without waiting, or with a limit. Such an acquisition ends by itself, so its place in the
     /// order is harmless. Acquisitions while it is held still count.
@@ -109,9 +114,27 @@ impl How {
         self.0 & SHARED != 0
     }
 
+    pub(super) const fn is_upgradable(self) -> bool {
+        self.0 & UPGRADABLE != 0
+    }
+
+    /// Whether a thread that holds the lock so keeps out one that wants it as `wanted` says.
+    pub(super) const fn excludes(self, wanted: How) -> bool {
+        match (self.is_shared(), wanted.is_shared()) {
+            (true, true) => false,
+            (true, false) => !wanted.is_upgradable(),
+            (false, true) => !self.is_upgradable(),
+            (false, false) => true,
+        }
+    }
+
     /// Not blocked by writers that only wait.
     pub(super) const fn is_recursive(self) -> bool {
         self.0 & RECURSIVE != 0
+    }
+
+    pub(super) const fn is_reentrant(self) -> bool {
+        self.0 & REENTRANT != 0
     }
 
     pub(super) const fn is_trying(self) -> bool {
@@ -120,7 +143,7 @@ impl How {
 
     /// Whether a thread that holds the same lock as `held` says may acquire it as `self` says.
     pub(super) const fn may_follow(self, held: How) -> bool {
-        self.0 & REENTRANT != 0 || self.is_trying() || self.is_recursive() && held.is_shared()
+        self.is_reentrant() || self.is_trying() || self.is_recursive() && !held.excludes(self)
     }
 
     pub(super) const fn to_bits(self) -> u8 {
@@ -135,6 +158,7 @@ impl How {
 impl fmt::Display for How {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.is_shared(), self.is_recursive()) {
+            (false, _) if self.is_upgradable() => "upgradable",
             (false, _) => "exclusive",
             (true, false) => "shared",
             (true, true) => "recursive shared",

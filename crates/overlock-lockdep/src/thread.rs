@@ -114,6 +114,8 @@ pub(super) struct Wait {
     pub(super) since: AtomicU64,
     /// Changes with every beginning and end.
     pub(super) number: AtomicU32,
+    /// The number of the wait that a deadlock was told of last.
+    pub(super) told: AtomicU32,
 }
 
 #[repr(align(128))]
@@ -145,6 +147,7 @@ impl Thread {
             how: AtomicU8::new(0),
             since: AtomicU64::new(0),
             number: AtomicU32::new(0),
+            told: AtomicU32::new(0),
         },
         held: [const {
             Entry {

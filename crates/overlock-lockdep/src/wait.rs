@@ -61,19 +61,29 @@ impl Thread {
     /// Whether `self` has to act before a thread gets its lock that waits as `wanted` says since
     /// `since`.
     fn blocks(&self, wanted: &Held, since: u64) -> bool {
-        let holds =
-            |held: Held| held.is_same(wanted) && !(held.how.is_shared() && wanted.how.is_shared());
-        if self.held_by_other().any(holds) {
+        if self.excludes(wanted) {
             return true;
         }
         // Readers wait behind a writer that arrived before.
-        wanted.how.is_shared()
+        (wanted.how.is_shared() || wanted.how.is_upgradable())
             && !wanted.how.is_recursive()
             && self.waits_for().is_some_and(|(other, _)| {
                 other.lock == wanted.lock
-                    && !other.how.is_shared()
+                    && !(other.how.is_shared() || other.how.is_upgradable())
                     && self.wait.since.load(Relaxed) < since
             })
+    }
+
+    /// Whether `self` holds the lock, and keeps a thread out that wants it so.
+    fn excludes(&self, wanted: &Held) -> bool {
+        self.held_by_other()
+            .any(|held| held.is_same(wanted) && held.how.excludes(wanted.how))
+    }
+
+    /// Whether it waits for what it holds itself, and not to become the writer.
+    fn blocks_itself(&self) -> bool {
+        self.waits_for()
+            .is_some_and(|(wanted, _)| !wanted.how.is_reentrant() && self.excludes(&wanted))
     }
 }
 
@@ -119,6 +129,53 @@ pub(super) fn check(me: &Entered) -> bool {
         }
     }
     found
+}
+
+/// The threads that wait for each other, each deadlock once.
+pub(super) fn untold() -> Vec<Vec<u32>> {
+    let all = thread::all();
+    // Relaxed, as below: the mark is all that those share who ask at a time.
+    let is_told =
+        |&(index, number): &(u16, u32)| all[usize::from(index)].wait.told.load(Relaxed) == number;
+    let mut deadlocks: Vec<Vec<(u16, u32)>> = Vec::new();
+    for (index, thread) in all.iter().enumerate() {
+        let Some((_, number)) = thread.waits_for() else {
+            continue;
+        };
+        if is_told(&(index as u16, number)) {
+            continue;
+        }
+        let Some(circle) = itself(all, index, number).or_else(|| search(thread)) else {
+            continue;
+        };
+        let threads = circle.threads();
+        // Cycles with a thread in common are one deadlock.
+        let known =
+            (deadlocks.iter_mut()).find(|known| threads.iter().any(|it| known.contains(it)));
+        match known {
+            Some(known) => known.extend(threads.iter().filter(|it| !is_told(it))),
+            None if threads.iter().any(is_told) => {}
+            None => deadlocks.push(threads.to_vec()),
+        }
+        for &(index, number) in threads {
+            all[usize::from(index)].wait.told.store(number, Relaxed);
+        }
+    }
+    let ids = |threads: Vec<(u16, u32)>| {
+        let ids = (threads.iter()).map(|(index, _)| all[usize::from(*index)].id());
+        ids.collect()
+    };
+    deadlocks.into_iter().map(ids).collect()
+}
+
+/// The cycle of a thread that waits for itself.
+fn itself(all: &[Thread], index: usize, number: u32) -> Option<Circle> {
+    let mut circle = Circle {
+        threads: [(0, 0); LONGEST],
+        length: 1,
+    };
+    circle.threads[0] = (index as u16, number);
+    (all[index].blocks_itself() && circle.is_still_so(all)).then_some(circle)
 }
 
 /// Searches for a cycle of waits through `first`, depth first.

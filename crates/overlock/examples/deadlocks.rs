@@ -1,13 +1,18 @@
 //! Deadlocks found in tests: a program whose threads never meet, so that it does not hang, and the
-//! validator that sees that they could.
+//! validator that sees that they could. And a deadlock found in production: a program that asks now
+//! and then who waits for whom.
 //!
 //! ```text
-//! cargo run --example deadlocks --features lockdep
-//! cargo run --release --example deadlocks --features lockdep -- --bench
+//! cargo run --example deadlocks --features deadlock_detection
+//! cargo run --release --example deadlocks --features deadlock_detection -- --bench
 //! ```
 
 mod common;
 
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use overlock::deadlock::{DeadlockedThread, check_deadlock};
 use overlock::{Mutex, lockdep};
 
 struct Shop {
@@ -49,6 +54,33 @@ fn reports_of(work: impl FnOnce()) -> usize {
     lockdep::reports() - before
 }
 
+/// Two threads that wait for each other until the program ends.
+fn meet(shop: &Arc<Shop>) {
+    let both = Arc::new(Barrier::new(2));
+    let (orders, met) = (Arc::clone(shop), Arc::clone(&both));
+    std::thread::spawn(move || {
+        let _orders = orders.orders.lock();
+        met.wait();
+        let _stock = orders.stock.lock();
+    });
+    let stock = Arc::clone(shop);
+    std::thread::spawn(move || {
+        let _stock = stock.stock.lock();
+        both.wait();
+        let _orders = stock.orders.lock();
+    });
+}
+
+/// The work of a thread that watches the others. It would log the threads and end the program.
+fn watch() -> Vec<DeadlockedThread> {
+    loop {
+        if let Some(threads) = check_deadlock().pop() {
+            return threads;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 fn main() {
     let shop = Shop::new();
     let right = reports_of(|| {
@@ -59,6 +91,17 @@ fn main() {
     let wrong = reports_of(|| shop.cancel());
     assert_eq!(wrong, 1, "one thread suffices to see the two orders");
     println!("the wrong order was reported, see above");
+
+    meet(&Arc::new(Shop::new()));
+    let threads = watch();
+    assert_eq!(threads.len(), 2);
+    for thread in &threads {
+        let frames = thread.backtrace().frames().len();
+        println!(
+            "{:?} waits for ever, {frames} calls deep",
+            thread.thread_id()
+        );
+    }
 
     if common::wants_bench() {
         let theirs = std::sync::Mutex::new(0);

@@ -18,7 +18,7 @@
 //! # Invariants
 //!
 //! - G1: while a guard lives, its lock is acquired in the guard's mode, by the thread that owns the
-//!   guard; no guard is `Send`.
+//!   guard. If the mode is a [`SendMode`] it may be another thread, which has handed the guard on.
 //! - G2: the guard owns that acquisition's token, and nobody else has it. An operation that takes
 //!   the token out either ends the guard or puts another token in before anybody sees the guard
 //!   again. If the lock panics in between, that is impossible, and the process aborts.
@@ -105,6 +105,15 @@ pub trait Mode: sealed::Sealed {
 /// [`Write`](crate::rwlock::Write). Sealed.
 pub trait Alone: Mode {}
 
+/// A [`Mode`] of a lock that any thread may release, so that its guards are `Send`:
+/// [`SendMutex`](crate::SendMutex), [`SendRwLock`](crate::SendRwLock). Sealed.
+///
+/// # Safety
+///
+/// Functions that ask for an acquisition by the calling thread take that of another one, too, if it
+/// happens before the call.
+pub unsafe trait SendMode: Mode {}
+
 impl<L: Guarded + ?Sized> sealed::Sealed for &L {}
 impl<L: Guarded + ?Sized> Place for &L {
     type Raw = L::Raw;
@@ -136,7 +145,8 @@ impl<L: Guarded + ?Sized> Place for Arc<L> {
 /// the data. They are called by a name that says the mode, as in `MutexGuard::map(guard, ...)`: a
 /// reader's `map` differs from a writer's.
 ///
-/// Guards stay on the thread that acquired the lock:
+/// Guards stay on the thread that acquired the lock, but for those of a
+/// [`SendMutex`](crate::SendMutex) and its kind:
 ///
 /// ```compile_fail,E0277
 /// let lock = overlock::Mutex::new(0);
@@ -165,6 +175,11 @@ pub struct Guard<P: Place<Raw = M::Raw>, M: Mode> {
     /// Makes the guard neither `Send` nor `Sync`.
     here: PhantomData<*mut ()>,
 }
+
+// SAFETY: the mode is that of a lock which any thread may release. The place's own bound says that
+// its data may be used by the other thread, too: as the lock is `Sync`, the data is `Send`, and
+// `Sync` where the mode shares it.
+unsafe impl<P: Place<Raw = M::Raw> + Send, M: SendMode> Send for Guard<P, M> {}
 
 // SAFETY: a shared guard gives shared access to its data and to its place (from which others can
 // lock); nobody gets at the token.

@@ -28,6 +28,7 @@
 //! | [`PerCpuRwLock`] | data that is read all the time and hardly ever written |
 //! | [`ReentrantMutex`], [`RecursiveRwLock`] | threads that lock what they hold |
 //! | [`FairMutex`] | threads that take turns |
+//! | [`SendMutex`], [`SendRwLock`] | guards that move between threads, as in tasks |
 //! | [`Condvar`] | waiting until the data under a lock has changed |
 //! | [`RtMutex`] | threads with real-time priorities: a waiter lends the holder its priority |
 //! | [`WwMutex`] | several locks at once, taken in any order, without deadlock |
@@ -47,8 +48,8 @@
 //!
 //! The locks are there for Linux, Android, Windows, macOS, iOS, the BSDs, and wherever else the
 //! standard library has threads. WebAssembly without threads has them too: there a wait without a
-//! deadline panics. `RtMutex`, which needs priority inheritance, and the features `lockdep` and
-//! `stat` exist with `target_os = "linux"` and `"android"` alone.
+//! deadline panics. `RtMutex`, which needs priority inheritance, and the features `lockdep`,
+//! `deadlock_detection` and `stat` exist with `target_os = "linux"` and `"android"` alone.
 //!
 //! On Linux the locks need the system call `futex`. `membarrier`, `sched_yield` and `futex_waitv`
 //! are extras. A program calls `Linux::use_futex_alone` before it installs a seccomp filter that
@@ -70,8 +71,10 @@
 //! - These types are not lock_api's, which is re-exported. A function that asks for a
 //!   `lock_api::Mutex` gets one over the raw lock, [`RawMutex`], and one that asks for a
 //!   `lock_api::RwLock` gets one over [`RawRwLock`], as [below](#lock_api).
-//! - Guards of `Arc`s are always there. Guards are never `Send`.
-//! - Missing are the features `deadlock_detection`, `owning_ref` and `send_guard`.
+//! - Guards of `Arc`s are always there. Guards are `Send` by type and not by a feature: those of
+//!   [`SendMutex`] and [`SendRwLock`], as in `use overlock::SendMutex as Mutex`.
+//! - The feature `owning_ref` is missing: `map` does the same, and that crate has known unsoundness
+//!   (RUSTSEC-2022-0040).
 //! - Additions are [`lock_cancellable`](lock::Lock::lock_cancellable),
 //!   [`is_contended`](lock::Lock::is_contended), [`into_token`](guard::Guard::into_token),
 //!   [`leak`](guard::Guard::leak) of writers, [`PerCpuRwLock`], [`RtMutex`], [`Semaphore`],
@@ -111,6 +114,7 @@
 //!   own [`Mutex`] again, nor orders of locks that can deadlock: `lockdep` does.
 //! - `lockdep`: the types report their acquisitions to a validator of lock order. `lockdep_raw`:
 //!   the validator's functions alone, for locks of any kind.
+//! - `deadlock_detection`: `lockdep`, and the module `deadlock`, which is parking_lot's.
 //! - `faulty`: locks with injected faults, for tests of checkers.
 //! - `loom`, `shuttle`: with `--cfg loom` or `--cfg shuttle` in `RUSTFLAGS` the types are those
 //!   checkers' own, for tests of programs that lock: see [below](#loom-and-shuttle). Without the
@@ -138,6 +142,8 @@ mod base;
 pub mod cancel;
 pub mod condvar;
 mod deadline;
+#[cfg(feature = "deadlock_detection")]
+pub mod deadlock;
 pub mod guard;
 pub mod lock;
 #[cfg(feature = "lockdep_raw")]
@@ -148,6 +154,7 @@ pub mod reentrant;
 pub mod rw;
 pub mod rwlock;
 pub mod semaphore;
+mod sent;
 #[cfg(feature = "serde")]
 mod serde;
 pub mod sleep;
@@ -172,6 +179,7 @@ pub use overlock_linux::Linux;
 pub use overlock_threads::Threads;
 pub use reentrant::{RawReentrantMutex, RawThreadId};
 pub use semaphore::{Permit, Semaphore};
+pub use sent::*;
 pub use wait::{Parker, Unparker, wait, wait_until, wake_all, wake_one};
 pub use ww_mutex::{WwMutex, WwMutexGuard};
 

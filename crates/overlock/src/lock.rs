@@ -155,7 +155,7 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     fn acquire(&self, level: u8) -> R::Token {
         let mut wanted = self
             .raw
-            .wanted(How::Exclusive, level, || self.raw.is_contended());
+            .wanted(How::of::<R>(), level, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_lock()) {
             Some(token) => token,
             None => self.raw.lock(),
@@ -168,7 +168,7 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     #[inline]
     fn attempt(&self) -> Option<R::Token> {
         let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_lock());
-        self.raw.attempt(How::Exclusive, queue, attempt)
+        self.raw.attempt(How::of::<R>(), queue, attempt)
     }
 
     /// Acquires the lock, and waits as long as necessary.
@@ -275,7 +275,7 @@ impl<R: RawTimedLock, T: ?Sized> Lock<R, T> {
     fn acquire_until(&self, deadline: impl FnOnce() -> overlock_core::Instant) -> Option<R::Token> {
         let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_lock());
         let wait = || self.lock_slow(deadline);
-        (self.raw).attempt_or(How::Exclusive, queue, attempt, wait)
+        (self.raw).attempt_or(How::of::<R>(), queue, attempt, wait)
     }
 
     #[cold]
@@ -329,7 +329,7 @@ impl<R: RawCancelLock<System>, T: ?Sized> Lock<R, T> {
     pub fn lock_cancellable(&self, cancel: &CancelToken) -> Result<LockGuard<'_, R, T>, Cancelled> {
         let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_lock());
         let wait = || self.raw.lock_cancellable(cancel, None);
-        let token = (self.raw).attempt_or(How::Exclusive, queue, attempt, wait);
+        let token = (self.raw).attempt_or(How::of::<R>(), queue, attempt, wait);
         let token = token.ok_or(Cancelled)?;
         // SAFETY: just acquired.
         Ok(unsafe { Self::guard(self, token) })

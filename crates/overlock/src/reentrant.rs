@@ -150,7 +150,7 @@ impl<R: RawLock<Token = ()>, I: ThreadId, T: ?Sized> ReentrantLock<R, I, T> {
         }
         let mut wanted = self
             .raw
-            .wanted(How::Exclusive, 0, || self.raw.is_contended());
+            .wanted(How::of::<R>(), 0, || self.raw.is_contended());
         if wanted.attempt(|| self.raw.try_lock_first()).is_none() {
             self.raw.lock_first();
         }
@@ -164,7 +164,7 @@ impl<R: RawLock<Token = ()>, I: ThreadId, T: ?Sized> ReentrantLock<R, I, T> {
             return Some(());
         }
         let queue = || self.raw.is_contended();
-        (self.raw).attempt(How::Exclusive, queue, || self.raw.try_lock_first())
+        (self.raw).attempt(How::of::<R>(), queue, || self.raw.try_lock_first())
     }
 
     /// Acquires the lock, and waits as long as necessary, unless the thread has it already.
@@ -284,7 +284,7 @@ impl<R: RawTimedLock<Token = ()>, I: ThreadId, T: ?Sized> ReentrantLock<R, I, T>
             return Some(());
         }
         (self.raw).attempt_or(
-            How::Exclusive,
+            How::of::<R>(),
             || self.raw.is_contended(),
             || self.raw.try_lock_first(),
             || self.raw.lock_first_until(deadline()),

@@ -11,15 +11,64 @@ mod order;
 use std::fmt;
 use std::ops::Deref;
 
+use overlock_core::raw::{RawLock, RawRwLock};
+
 pub(crate) use order::here;
 
 /// How a lock is acquired.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "stat"), allow(dead_code))]
 pub(crate) enum How {
     Exclusive,
     Shared,
     /// Shared, and perhaps by a thread that shares it already.
     Recursive,
+    /// Shared with readers, and not with others of its kind.
+    Upgradable,
+    /// By a thread that may hand the acquisition on to another one: the validator, which knows
+    /// what each thread holds, does not see it.
+    Sent {
+        shared: bool,
+    },
+}
+
+impl How {
+    /// Of a mutex.
+    pub(crate) const fn of<R: RawLock>() -> How {
+        match R::IS_SENT {
+            true => How::Sent { shared: false },
+            false => How::Exclusive,
+        }
+    }
+
+    pub(crate) const fn writer<R: RawRwLock>() -> How {
+        match R::IS_SENT {
+            true => How::Sent { shared: false },
+            false => How::Exclusive,
+        }
+    }
+
+    pub(crate) const fn upgradable<R: RawRwLock>() -> How {
+        match R::IS_SENT {
+            true => How::Sent { shared: false },
+            false => How::Upgradable,
+        }
+    }
+
+    pub(crate) const fn reader<R: RawRwLock>() -> How {
+        match (R::IS_SENT, R::IS_RECURSIVE) {
+            (true, _) => How::Sent { shared: true },
+            (false, true) => How::Recursive,
+            (false, false) => How::Shared,
+        }
+    }
+
+    pub(crate) const fn recursive<R: RawRwLock>() -> How {
+        match R::IS_SENT {
+            true => How::Sent { shared: true },
+            false => How::Recursive,
+        }
+    }
 }
 
 /// The sort of a lock, by which its acquisitions are called.
@@ -150,6 +199,21 @@ impl<R> Watched<R> {
     pub(crate) fn downgrades(&self) {
         order::downgrade(&self.raw);
         self.counts.downgrade(&self.raw);
+    }
+
+    /// The upgradable reader has become the writer, or the other way round.
+    #[inline(always)]
+    pub(crate) fn is_now(&self, how: How) {
+        order::change(&self.raw, how);
+    }
+
+    /// Makes the upgradable reader the writer, by `upgrade`.
+    #[inline(always)]
+    pub(crate) fn upgrades<T>(&self, upgrade: impl FnOnce() -> T) -> T {
+        let paused = self.counts.pause(&self.raw);
+        let token = order::upgrade(&self.raw, upgrade);
+        self.counts.end(paused);
+        token
     }
 
     /// The lock is about to be released for a while.

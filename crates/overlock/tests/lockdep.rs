@@ -5,6 +5,9 @@
 // The validator's own tests use it too.
 #[path = "../../overlock-lockdep/tests/lockdep/alone.rs"]
 mod alone;
+#[cfg(feature = "deadlock_detection")]
+#[path = "lockdep/deadlock.rs"]
+mod deadlock;
 #[path = "lockdep/order.rs"]
 mod order;
 #[path = "lockdep/other.rs"]

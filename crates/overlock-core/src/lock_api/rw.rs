@@ -5,6 +5,9 @@
 #[macro_export]
 macro_rules! lock_api_rwlock {
     ($($lock:ident)::+) => {
+        $crate::lock_api_rwlock!(@ *mut (), $($lock)::+);
+    };
+    (@ $here:ty, $($lock:ident)::+) => {
         // SAFETY: `raw::RawRwLock` promises that a writer is alone, with acquire and release
         // ordering; forgetting a token only leaves the lock locked.
         unsafe impl<P: $crate::Platform> lock_api::RawRwLock for $($lock)::+<P>
@@ -13,8 +16,8 @@ macro_rules! lock_api_rwlock {
         {
             const INIT: Self = <Self as $crate::raw::ConstLock>::INIT;
 
-            type SharedGuard = $crate::lock_api::GuardState<<Self as $crate::raw::RawRwLock>::Read>;
-            type ExclusiveGuard = $crate::lock_api::GuardState<<Self as $crate::raw::RawRwLock>::Write>;
+            type SharedGuard = $crate::lock_api::GuardState<<Self as $crate::raw::RawRwLock>::Read, $here>;
+            type ExclusiveGuard = $crate::lock_api::GuardState<<Self as $crate::raw::RawRwLock>::Write, $here>;
 
             #[inline]
             fn lock_shared(&self) -> Self::SharedGuard {
@@ -105,7 +108,7 @@ macro_rules! lock_api_rwlock {
         where
             Self: $crate::raw::RawUpgradeRwLock,
         {
-            type UpgradableGuard = $crate::lock_api::GuardState<<Self as $crate::raw::RawUpgradeRwLock>::Upgradable>;
+            type UpgradableGuard = $crate::lock_api::GuardState<<Self as $crate::raw::RawUpgradeRwLock>::Upgradable, $here>;
 
             #[inline]
             fn lock_upgradable(&self) -> Self::UpgradableGuard {
@@ -257,3 +260,5 @@ macro_rules! lock_api_rwlock {
 lock_api_rwlock!(crate::rw::OverlockRw);
 lock_api_rwlock!(crate::rw::RecursiveRw);
 lock_api_rwlock!(crate::rw::PerCpuRwSem);
+lock_api_rwlock!(@ (), super::sent::OverlockRw);
+lock_api_rwlock!(@ (), super::sent::RecursiveRw);

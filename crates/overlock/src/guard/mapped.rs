@@ -3,13 +3,14 @@
 //! They keep a pointer to the part instead of the lock. So they have no operation that releases and
 //! acquires again: the part might be gone by then. The pointers are raw: a reference that is passed
 //! to a function by value must stay valid until the function returns, and `drop` releases the lock
-//! earlier. Raw pointers also make the guards not `Send`, as the marker of a [`Guard`] does.
+//! earlier. Raw pointers also make the guards not `Send`, as the marker of a [`Guard`] does, unless
+//! the mode is a [`SendMode`].
 
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-use super::{Alone, Fair, Guard, Guarded, Mode};
+use super::{Alone, Fair, Guard, Guarded, Mode, SendMode};
 use crate::watch::Watched;
 
 /// An acquisition of `raw`, released when dropped.
@@ -38,7 +39,8 @@ impl<'a, M: Mode> Held<'a, M> {
         let mut held = ManuallyDrop::new(self);
         // SAFETY: neither `held` nor its token is used again.
         let token = unsafe { ManuallyDrop::take(&mut held.token) };
-        // SAFETY: the token is that of an acquisition by this thread: no guard is Send.
+        // SAFETY: the token is that of an acquisition by this thread, or by one that has handed it
+        // on.
         unsafe { M::release_fair(held.raw, token) };
     }
 }
@@ -48,7 +50,8 @@ impl<M: Mode> Drop for Held<'_, M> {
     fn drop(&mut self) {
         // SAFETY: the token is there from the beginning, and is not used again.
         let token = unsafe { ManuallyDrop::take(&mut self.token) };
-        // SAFETY: it is that of an acquisition by this thread: no guard is Send.
+        // SAFETY: it is that of an acquisition by this thread, or by one that has handed it
+        // on.
         unsafe { M::release(self.raw, token) };
     }
 }
@@ -62,9 +65,12 @@ impl<M: Mode> Drop for Held<'_, M> {
 pub struct MappedGuard<'a, T: ?Sized, M: Alone> {
     pub(super) held: Held<'a, M>,
     /// A `*mut`, so that the guard is invariant in `T` (what is written through it must be exactly
-    /// that), and not `Send`.
+    /// that), and not `Send` by itself.
     part: *mut T,
 }
+
+// SAFETY: the mode is that of a lock which any thread may release, and the part may be sent.
+unsafe impl<T: ?Sized + Send, M: Alone<Raw: Sync> + SendMode> Send for MappedGuard<'_, T, M> {}
 
 // SAFETY: a shared guard gives shared access to the part, and to nothing else.
 unsafe impl<T: ?Sized + Sync, M: Alone<Raw: Sync>> Sync for MappedGuard<'_, T, M> {}

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use overlock_core::raw::{RawLock, RawRwLock, ThreadId};
 
 use super::mapped::Held;
-use super::{Guard, Guarded, Mode};
+use super::{Guard, Guarded, Mode, SendMode};
 use crate::reentrant::Reentrant;
 use crate::rwlock::Read;
 
@@ -20,12 +20,15 @@ use crate::rwlock::Read;
 #[clippy::has_significant_drop]
 pub struct MappedSharedGuard<'a, T: ?Sized, M: Mode> {
     pub(super) held: Held<'a, M>,
-    /// Covariant in `T`, and not `Send`.
+    /// Covariant in `T`, and not `Send` by itself.
     part: NonNull<T>,
 }
 
 /// A reader's guard of a part of the data.
 pub type MappedReadGuard<'a, R, T> = MappedSharedGuard<'a, T, Read<R>>;
+
+// SAFETY: the mode is that of a lock which any thread may release, and the part may be shared.
+unsafe impl<T: ?Sized + Sync, M: SendMode<Raw: Sync>> Send for MappedSharedGuard<'_, T, M> {}
 
 // SAFETY: a shared guard gives shared access to the part, and to nothing else.
 unsafe impl<T: ?Sized + Sync, M: Mode<Raw: Sync>> Sync for MappedSharedGuard<'_, T, M> {}

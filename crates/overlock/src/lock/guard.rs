@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use overlock_core::raw::{RawFairLock, RawLock};
+use overlock_core::raw::{RawFairLock, RawLock, RawSendLock, Sent};
 
 use super::Lock;
-use crate::guard::{Alone, Guard, MappedGuard, mode};
+use crate::guard::{Alone, Guard, MappedGuard, SendMode, mode};
 
 mode! {
     /// The one mode of a [`Lock`]: exclusive access.
@@ -14,6 +14,9 @@ mode! {
 }
 
 impl<R: RawLock> Alone for Exclusive<R> {}
+
+// SAFETY: the lock is a `RawSendLock`.
+unsafe impl<L: RawSendLock> SendMode for Exclusive<Sent<L>> where Sent<L>: RawLock {}
 
 /// The guard of a [`Lock`].
 pub type LockGuard<'a, R, T> = Guard<&'a Lock<R, T>, Exclusive<R>>;

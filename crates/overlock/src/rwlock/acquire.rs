@@ -30,19 +30,12 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Guard::new(place, token) }
     }
 
-    /// How `read` and its kind acquire.
-    const READS: How = if R::IS_RECURSIVE {
-        How::Recursive
-    } else {
-        How::Shared
-    };
-
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_read(&self, level: u8) -> R::Read {
         let mut wanted = self
             .raw
-            .wanted(Self::READS, level, || self.raw.is_contended());
+            .wanted(How::reader::<R>(), level, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_read()) {
             Some(token) => token,
             None => self.raw.read(),
@@ -56,7 +49,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     fn acquire_write(&self, level: u8) -> R::Write {
         let mut wanted = self
             .raw
-            .wanted(How::Exclusive, level, || self.raw.is_contended());
+            .wanted(How::writer::<R>(), level, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_write()) {
             Some(token) => token,
             None => self.raw.write(),
@@ -69,7 +62,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn attempt_read(&self) -> Option<R::Read> {
         (self.raw).attempt(
-            Self::READS,
+            How::reader::<R>(),
             || self.raw.is_contended(),
             || self.raw.try_read(),
         )
@@ -79,7 +72,7 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn attempt_write(&self) -> Option<R::Write> {
         (self.raw).attempt(
-            How::Exclusive,
+            How::writer::<R>(),
             || self.raw.is_contended(),
             || self.raw.try_write(),
         )
@@ -287,7 +280,7 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn read_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Read> {
         let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_read());
-        (self.raw).attempt_or(Self::READS, queue, attempt, || self.read_slow(limit))
+        (self.raw).attempt_or(How::reader::<R>(), queue, attempt, || self.read_slow(limit))
     }
 
     #[cold]
@@ -300,7 +293,9 @@ impl<R: RawTimedRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn write_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Write> {
         let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_write());
-        (self.raw).attempt_or(How::Exclusive, queue, attempt, || self.write_slow(limit))
+        (self.raw).attempt_or(How::writer::<R>(), queue, attempt, || {
+            self.write_slow(limit)
+        })
     }
 
     #[cold]

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use overlock_core::raw::{RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawUpgradeRwLock};
+use overlock_core::raw::{
+    RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawSendLock, RawUpgradeRwLock, Sent,
+};
 
 use super::{SharedLock, Upgradable};
-use crate::guard::{Alone, Guard, MappedGuard, Mode, Place, mode};
+use crate::guard::{Alone, Guard, MappedGuard, Mode, Place, SendMode, mode};
+use crate::watch::How;
 
 pub use crate::guard::MappedReadGuard;
 
@@ -22,6 +25,13 @@ mode! {
 }
 
 impl<R: RawRwLock> Alone for Write<R> {}
+
+// SAFETY: the lock is a `RawSendLock`; so below.
+unsafe impl<L: RawSendLock> SendMode for Read<Sent<L>> where Sent<L>: RawRwLock {}
+// SAFETY: as above.
+unsafe impl<L: RawSendLock> SendMode for Write<Sent<L>> where Sent<L>: RawRwLock {}
+// SAFETY: as above.
+unsafe impl<L: RawSendLock> SendMode for Upgradable<Sent<L>> where Sent<L>: RawUpgradeRwLock {}
 
 /// A reader's guard.
 pub type ReadGuard<'a, R, T> = Guard<&'a SharedLock<R, T>, Read<R>>;
@@ -89,6 +99,7 @@ impl<P: Place<Raw = R>, R: RawUpgradeRwLock> Guard<P, Write<R>> {
     #[inline]
     pub fn downgrade_to_upgradable(s: Self) -> Guard<P, Upgradable<R>> {
         let (place, token) = s.into_parts();
+        place.parts().0.is_now(How::upgradable::<R>());
         // SAFETY: the guard's own acquisition, on its thread.
         let token = unsafe { place.parts().0.downgrade_to_upgradable(token) };
         // SAFETY: the writer's acquisition has become the upgradable reader's, by this thread.

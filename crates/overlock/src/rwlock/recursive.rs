@@ -25,7 +25,7 @@ impl<R: RawRecursiveRwLock, T: ?Sized> SharedLock<R, T> {
     fn acquire_recursive(&self) -> R::Read {
         let mut wanted = self
             .raw
-            .wanted(How::Recursive, 0, || self.raw.is_contended());
+            .wanted(How::recursive::<R>(), 0, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_read_recursive()) {
             Some(token) => token,
             None => self.raw.read_recursive(),
@@ -38,7 +38,7 @@ impl<R: RawRecursiveRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn attempt_recursive(&self) -> Option<R::Read> {
         (self.raw).attempt(
-            How::Recursive,
+            How::recursive::<R>(),
             || self.raw.is_contended(),
             || self.raw.try_read_recursive(),
         )
@@ -48,7 +48,7 @@ impl<R: RawRecursiveRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn recursive_before(&self, limit: impl FnOnce() -> overlock_core::Instant) -> Option<R::Read> {
         (self.raw).attempt_or(
-            How::Recursive,
+            How::recursive::<R>(),
             || self.raw.is_contended(),
             || self.raw.try_read_recursive(),
             || self.raw.read_recursive_until(limit()),

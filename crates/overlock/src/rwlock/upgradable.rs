@@ -45,14 +45,13 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         unsafe { Guard::new(place, token) }
     }
 
-    /// The validator sees a writer: there is one at a time, and readers wait behind it once it
-    /// upgrades.
+    /// In the order of locks it is a writer: readers wait behind it once it upgrades.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_upgradable(&self) -> R::Upgradable {
         let mut wanted = self
             .raw
-            .wanted(How::Exclusive, 0, || self.raw.is_contended());
+            .wanted(How::upgradable::<R>(), 0, || self.raw.is_contended());
         let token = match wanted.attempt(|| self.raw.try_upgradable()) {
             Some(token) => token,
             None => self.raw.upgradable(),
@@ -65,7 +64,7 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     #[inline]
     fn attempt_upgradable(&self) -> Option<R::Upgradable> {
         (self.raw).attempt(
-            How::Exclusive,
+            How::upgradable::<R>(),
             || self.raw.is_contended(),
             || self.raw.try_upgradable(),
         )
@@ -78,7 +77,7 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
         limit: impl FnOnce() -> overlock_core::Instant,
     ) -> Option<R::Upgradable> {
         let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_upgradable());
-        (self.raw).attempt_or(How::Exclusive, queue, attempt, || {
+        (self.raw).attempt_or(How::upgradable::<R>(), queue, attempt, || {
             self.upgradable_slow(limit)
         })
     }
@@ -224,7 +223,7 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         let token = place
             .parts()
             .0
-            .paused(|| unsafe { place.parts().0.upgrade(token) });
+            .upgrades(|| unsafe { place.parts().0.upgrade(token) });
         // SAFETY: the acquisition has become the writer's, by this thread.
         unsafe { Guard::new(place, token) }
     }
@@ -288,7 +287,7 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
         // SAFETY: `while_writer` gives the guard a token again, or the process ends.
         let token = unsafe { self.take_token() };
         // SAFETY: the guard's own acquisition, on its thread.
-        let token = or_abort(|| (self.raw()).paused(|| unsafe { self.raw().upgrade(token) }));
+        let token = or_abort(|| (self.raw()).upgrades(|| unsafe { self.raw().upgrade(token) }));
         self.while_writer(token, f)
     }
 
@@ -337,8 +336,11 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
     ) -> Result<Guard<P, Write<R>>, Self> {
         let (place, token) = self.into_parts();
         match upgrade(place.parts().0, token) {
-            // SAFETY: the acquisition has become the writer's, by this thread.
-            Ok(token) => Ok(unsafe { Guard::new(place, token) }),
+            Ok(token) => {
+                place.parts().0.is_now(How::writer::<R>());
+                // SAFETY: the acquisition has become the writer's, by this thread.
+                Ok(unsafe { Guard::new(place, token) })
+            }
             // SAFETY: the acquisition is what it was.
             Err(token) => Err(unsafe { Guard::new(place, token) }),
         }
@@ -376,12 +378,14 @@ impl<R: RawUpgradeRwLock, P: Place<Raw = R>> Guard<P, Upgradable<R>> {
                 // SAFETY: the token is there from the beginning, and is not used again.
                 let token = unsafe { ManuallyDrop::take(&mut self.token) };
                 let raw = self.guard.raw();
+                raw.is_now(How::upgradable::<R>());
                 // SAFETY: the token is that of the writer that the guard has become, on its thread.
                 let token = or_abort(|| unsafe { raw.downgrade_to_upgradable(token) });
                 self.guard.put_token(token);
             }
         }
 
+        self.raw().is_now(How::writer::<R>());
         let back = Back {
             guard: self,
             token: ManuallyDrop::new(token),

@@ -11,11 +11,13 @@ mod family;
 #[cfg(not(feature = "lockdep"))]
 mod ledger;
 mod lock_api;
+mod names;
 mod once;
 mod parking_lot_api;
 mod process;
 mod recursive;
 mod reports;
+mod sent;
 mod sharing;
 mod sizes;
 mod unwinding;

@@ -72,6 +72,23 @@ fn guards_stay_on_their_thread() {
     }
 }
 
+/// The types that say so are exceptions, where the data may be sent, too.
+#[test]
+fn guards_are_sent_by_type() {
+    check! {
+        send: SendMutexGuard<'static, Cell<u32>>, MappedSendMutexGuard<'static, Cell<u32>>;
+        send: ArcMutexGuard<RawSendMutex, u32>, ArcRwLockReadGuard<RawSendRwLock, u32>;
+        send: SendRwLockReadGuard<'static, u32>, SendRwLockWriteGuard<'static, u32>;
+        send: SendRwLockUpgradableReadGuard<'static, u32>;
+        send: MappedSendRwLockReadGuard<'static, u32>, MappedSendRwLockWriteGuard<'static, u32>;
+        not_send: SendMutexGuard<'static, Rc<u32>>, SendMutexGuard<'static, SyncOnly>;
+        not_send: ArcMutexGuard<RawSendMutex, Rc<u32>>, MappedSendMutexGuard<'static, Rc<u32>>;
+        // Another thread would read what this one reads.
+        not_send: SendRwLockReadGuard<'static, Cell<u32>>, MappedSendRwLockReadGuard<'static, Cell<u32>>;
+        not_send: SendRwLockWriteGuard<'static, Cell<u32>>;
+    }
+}
+
 /// Its owner's guards share the data, and no other thread's do.
 #[test]
 fn a_reentrant_mutex_needs_send_alone() {

@@ -28,10 +28,10 @@ fn locks() {
         4: RtMutex<()>;
         8: RtMutex<u8>, RtMutex<u32>;
         16: RtMutex<u64>;
-        4: FairMutex<()>;
+        4: FairMutex<()>, SendMutex<()>;
         16: ReentrantMutex<()>;
         24: ReentrantMutex<u8>, ReentrantMutex<u64>;
-        8: RwLock<()>, RecursiveRwLock<()>;
+        8: RwLock<()>, RecursiveRwLock<()>, SendRwLock<()>;
         12: RwLock<u8>, RwLock<u32>;
         16: RwLock<u64>;
         4: Lock<spin::Ticket, ()>, Lock<spin::Queued, ()>, Lock<spin::Hybrid, ()>;

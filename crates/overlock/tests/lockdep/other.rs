@@ -69,6 +69,18 @@ fn a_reader_within_a_reader_of_a_recursive_lock_is_no_mistake() {
 }
 
 #[test]
+fn an_upgradable_reader_that_reads_waits_for_no_more_than_a_writer_that_comes_between() {
+    let said = alone!(|| {
+        let lock = RwLock::new(0);
+        let _one = lock.upgradable_read();
+        let _passes = lock.read_recursive();
+        assert_eq!(lockdep::reports(), 0);
+        let _other = lock.read();
+    });
+    said.is(&[READ_AGAIN]);
+}
+
+#[test]
 fn what_is_held_at_a_threads_end_is_reported() {
     let said = alone!(|| {
         let thread = std::thread::spawn(|| std::mem::forget(A.lock()));

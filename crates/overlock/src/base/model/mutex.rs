@@ -4,7 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use overlock_core::Deadline;
-use overlock_core::raw::{ConstLock, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+use overlock_core::raw::{
+    ConstLock, RawCancelLock, RawFairLock, RawLock, RawSendLock, RawTimedLock,
+};
 
 use super::monitor::{Limit, Monitor};
 use crate::System;
@@ -30,6 +32,9 @@ impl<P: 'static> Overlock<P> {
 impl<P: 'static> ConstLock for Overlock<P> {
     const INIT: Self = Overlock(Monitor::new(false), PhantomData);
 }
+
+// SAFETY: the state names no thread.
+unsafe impl<P> RawSendLock for Overlock<P> {}
 
 // SAFETY: the state says that it is held from `take` to the end of that acquisition, and changes
 // under the monitor's lock.

@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 
 use overlock_core::Deadline;
 use overlock_core::raw::{
-    ConstLock, RawDowngradeRwLock, RawFairRwLock, RawRecursiveRwLock, RawRwLock, RawTimedRwLock,
-    RawUpgradeRwLock,
+    ConstLock, RawDowngradeRwLock, RawFairRwLock, RawRecursiveRwLock, RawRwLock, RawSendLock,
+    RawTimedRwLock, RawUpgradeRwLock,
 };
 
 use super::monitor::{Limit, Monitor};
@@ -84,6 +84,9 @@ impl<P: 'static, const RECURSIVE: bool> RwLock<P, RECURSIVE> {
         done
     }
 }
+
+// SAFETY: the state names no thread.
+unsafe impl<P, const RECURSIVE: bool> RawSendLock for RwLock<P, RECURSIVE> {}
 
 impl<P: 'static, const RECURSIVE: bool> ConstLock for RwLock<P, RECURSIVE> {
     const INIT: Self = RwLock(

@@ -39,9 +39,9 @@ impl Key {
             state: &self.state,
             object: ptr::from_ref(raw).addr(),
             kind: match (how, self.sort) {
-                (How::Shared | How::Recursive, _) => ObjectKind::Read,
-                (How::Exclusive, Sort::RwLock) => ObjectKind::Write,
-                (How::Exclusive, Sort::Mutex) => ObjectKind::Mutex,
+                (How::Shared | How::Recursive | How::Sent { shared: true }, _) => ObjectKind::Read,
+                (_, Sort::RwLock) => ObjectKind::Write,
+                (_, Sort::Mutex) => ObjectKind::Mutex,
             },
             name: self.name,
         }

@@ -58,6 +58,16 @@ pub(crate) fn release<R>(_: &R) {}
 #[inline(always)]
 pub(crate) fn downgrade<R>(_: &R) {}
 
+/// The upgradable reader has become the writer, or the other way round.
+#[inline(always)]
+pub(crate) fn change<R>(_: &R, _: How) {}
+
+/// Makes the upgradable reader the writer, by `upgrade`.
+#[inline(always)]
+pub(crate) fn upgrade<R, T>(_: &R, upgrade: impl FnOnce() -> T) -> T {
+    upgrade()
+}
+
 /// An acquisition that is released for a while.
 pub(crate) struct Paused;
 

@@ -8,18 +8,30 @@ use std::sync::atomic::Ordering::Relaxed;
 use overlock_lockdep::__private::{self as lockdep_types, Held};
 use overlock_lockdep::{self as lockdep, ClassId, Site};
 
+#[cfg(feature = "deadlock_detection")]
+use crate::deadlock as waits;
 use crate::watch::How;
 
 /// Whether attempts come before waits.
 pub(crate) const TRIES: bool = true;
 
-impl From<How> for lockdep::How {
+/// Waits without backtraces.
+#[cfg(not(feature = "deadlock_detection"))]
+mod waits {
+    pub(crate) use overlock_lockdep::__private::waits as begin;
+    pub(crate) use overlock_lockdep::end_wait as end;
+}
+
+impl How {
+    /// In the validator's terms, if it sees the acquisition.
     #[inline]
-    fn from(how: How) -> lockdep::How {
-        match how {
-            How::Exclusive => lockdep::How::EXCLUSIVE,
-            How::Shared => lockdep::How::SHARED,
-            How::Recursive => lockdep::How::SHARED_RECURSIVE,
+    fn seen(self) -> Option<lockdep::How> {
+        match self {
+            How::Exclusive => Some(lockdep::How::EXCLUSIVE),
+            How::Shared => Some(lockdep::How::SHARED),
+            How::Recursive => Some(lockdep::How::SHARED_RECURSIVE),
+            How::Upgradable => Some(lockdep::How::UPGRADABLE),
+            How::Sent { .. } => None,
         }
     }
 }
@@ -101,12 +113,23 @@ impl Key {
     #[track_caller]
     #[inline]
     pub(crate) fn wanted<R>(&self, raw: &R, how: How, level: u8) -> Wanted {
-        let mut held = self.held(raw, how.into());
+        let mut held = match how.seen() {
+            Some(how) => self.held(raw, how),
+            None => {
+                return Wanted {
+                    held: None,
+                    waits: false,
+                };
+            }
+        };
         if level != 0 {
             held.class = lockdep::level(held.class, level);
         }
         lockdep_types::wanted(&held);
-        Wanted { held, waits: false }
+        Wanted {
+            held: Some(held),
+            waits: false,
+        }
     }
 
     /// Acquires by `attempt`, which ends by itself.
@@ -119,14 +142,17 @@ impl Key {
         attempt: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
         let token = attempt()?;
-        acquired(&self.held(raw, lockdep::How::from(how).trying()));
+        if let Some(how) = how.seen() {
+            lockdep_types::holds(&self.held(raw, how.trying()));
+        }
         Some(token)
     }
 }
 
 /// An acquisition that may wait.
 pub(crate) struct Wanted {
-    held: Held,
+    /// `None` if the validator does not see it.
+    held: Option<Held>,
     /// Whether the caller waits.
     waits: bool,
 }
@@ -135,31 +161,30 @@ impl Wanted {
     /// The lock is not free, and the caller waits for it.
     #[inline]
     pub(crate) fn waits(&mut self) {
-        self.waits = true;
-        lockdep_types::waits(&self.held);
+        if let Some(held) = &self.held {
+            self.waits = true;
+            waits::begin(held);
+        }
     }
 
     /// The lock is acquired.
     #[inline]
     pub(crate) fn acquired(self) {
-        if self.waits {
-            lockdep::end_wait(self.held.lock);
+        if let Some(held) = &self.held {
+            if self.waits {
+                waits::end(held.lock);
+            }
+            lockdep_types::holds(held);
         }
-        acquired(&self.held);
     }
 }
 
 #[cold]
 fn wait<T>(held: &Held, lock: impl FnOnce() -> T) -> T {
-    lockdep_types::waits(held);
+    waits::begin(held);
     let token = lock();
-    lockdep::end_wait(held.lock);
+    waits::end(held.lock);
     token
-}
-
-#[inline]
-fn acquired(held: &Held) {
-    lockdep_types::holds(held);
 }
 
 /// The lock is about to be released.
@@ -172,6 +197,30 @@ pub(crate) fn release<R>(raw: &R) {
 #[inline]
 pub(crate) fn downgrade<R>(raw: &R) {
     lockdep::downgrade(ptr::from_ref(raw).addr(), lockdep::How::SHARED);
+}
+
+/// The upgradable reader has become the writer, or the other way round.
+#[inline]
+pub(crate) fn change<R>(raw: &R, how: How) {
+    if let Some(how) = how.seen() {
+        lockdep::downgrade(ptr::from_ref(raw).addr(), how);
+    }
+}
+
+/// Makes the upgradable reader the writer, by `upgrade`. Its acquisition is seen all the while:
+/// others wait for it.
+pub(crate) fn upgrade<R, T>(raw: &R, upgrade: impl FnOnce() -> T) -> T {
+    let Paused(Some(held)) = pause(raw) else {
+        return upgrade();
+    };
+    let how = lockdep::How::EXCLUSIVE;
+    lockdep_types::wanted(&Held { how, ..held });
+    lockdep_types::holds(&held);
+    // It is no wait for itself.
+    let how = how.reentrant();
+    let token = wait(&Held { how, ..held }, upgrade);
+    change(raw, How::Exclusive);
+    token
 }
 
 /// An acquisition that is released for a while; `None` if the validator has not seen it.
