@@ -14,6 +14,9 @@ use crate::{Site, Spot, Wait, clock, mode, record, sampling, single, threads};
 /// holder's callers.
 const WATCHED: u32 = 64;
 
+/// The owner where an acquisition is handed on from thread to thread. No thread has that number.
+const ANY: u32 = u32::MAX;
+
 /// The notes of a lock. The owner writes them, but for the classes.
 #[derive(Debug)]
 pub struct State {
@@ -111,10 +114,21 @@ impl State {
         until.wrapping_sub(count).wrapping_sub(1) < WATCHED
     }
 
-    /// Whether the calling thread holds the lock exclusively, as far as that was counted.
+    /// Whether the calling thread holds the lock exclusively, as far as that was counted. An
+    /// acquisition that is handed on is that of the thread which releases it.
     fn is_mine(&self) -> bool {
         let owner = self.owner.load(Relaxed);
-        owner != 0 && owner == threads::id()
+        owner != 0 && (owner == ANY || owner == threads::id())
+    }
+
+    /// The calling thread has acquired the lock, and may hand the acquisition on to another one.
+    pub fn is_anybodys(&self) {
+        self.owner.store(ANY, Relaxed);
+    }
+
+    /// Whether the acquisition may be handed on.
+    pub fn is_sent(&self) -> bool {
+        self.owner.load(Relaxed) == ANY
     }
 
     /// As a new one: the lock is gone.
@@ -282,7 +296,10 @@ impl Lock<'_> {
         let state = self.state;
         let site = state.site.load(Relaxed);
         let holder = Holder {
-            tid: state.owner.load(Relaxed),
+            tid: match state.owner.load(Relaxed) {
+                ANY => 0,
+                tid => tid,
+            },
             site,
             stack: flight::stack(state.flight.load(Relaxed), site),
         };

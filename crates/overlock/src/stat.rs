@@ -20,8 +20,8 @@
 //! ```
 //!
 //! An acquisition that ends a wait for a [`Condvar`](crate::Condvar), or an upgrade, is not counted
-//! again. Other types than [`Lock`](crate::lock::Lock) and
-//! [`SharedLock`](crate::rwlock::SharedLock) do not count.
+//! again. Other types than [`Lock`](crate::lock::Lock), [`SharedLock`](crate::rwlock::SharedLock)
+//! and [`ReentrantLock`](crate::reentrant::ReentrantLock) do not count.
 
 pub use overlock_core::stat::*;
 #[cfg(feature = "stat")]

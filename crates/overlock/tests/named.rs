@@ -6,7 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use overlock::stat::{self, Figures, Kind};
-use overlock::{Condvar, Mutex, MutexGuard, RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
+use overlock::{
+    Condvar, FairMutex, Mutex, MutexGuard, RecursiveRwLock, ReentrantMutex, RwLock,
+    RwLockUpgradableReadGuard, RwLockWriteGuard, SendMutex, SendRwLock,
+};
 
 static POOL: Mutex<u64> = Mutex::named("pool", 0);
 static INDEX: RwLock<u64> = RwLock::named("index", 0);
@@ -133,6 +136,40 @@ fn figures_are_those_of_the_acquisitions_and_waits() {
     let line = report.lines().find(|line| line.starts_with("of "));
     let words: Vec<_> = line.unwrap_or(&report).split_whitespace().collect();
     assert_eq!(words[2..5], ["mutex", "6", "0"], "{report}");
+
+    // The other types have names too. An acquisition that is sent ends where it is released.
+    static FAIR: FairMutex<u64> = FairMutex::named("fair", 0);
+    static NESTED: ReentrantMutex<u64> = ReentrantMutex::named("nested", 0);
+    static AGAIN: RecursiveRwLock<u64> = RecursiveRwLock::named("again", 0);
+    static SENT: SendMutex<u64> = SendMutex::named("sent", 0);
+    static SHARED: SendRwLock<u64> = SendRwLock::named("shared", 0);
+    stat::reset();
+    *FAIR.lock() += 1;
+    assert_eq!(*NESTED.lock(), *NESTED.lock());
+    assert_eq!(*AGAIN.read(), *AGAIN.read());
+    drop(SHARED.write());
+    drop(SHARED.read());
+    let first = SENT.lock();
+    // An acquisition after a wait is recorded. Here it ends.
+    drop(thread::scope(|scope| {
+        let waiter = scope.spawn(|| SENT.lock());
+        while !SENT.is_contended() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(first);
+        waiter.join().unwrap()
+    }));
+    assert_ne!(figures("sent", Kind::Mutex).holds, 0);
+    for (name, kind, count) in [
+        ("fair", Kind::Mutex, 1),
+        ("nested", Kind::Mutex, 1),
+        ("again", Kind::Read, 2),
+        ("sent", Kind::Mutex, 2),
+        ("shared", Kind::Write, 1),
+        ("shared", Kind::Read, 1),
+    ] {
+        assert_eq!(figures(name, kind).acquisitions, count, "{name}");
+    }
 
     // Off again. A guard that was acquired before is none of another's.
     stat::reset();

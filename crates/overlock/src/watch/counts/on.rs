@@ -88,10 +88,12 @@ impl Key {
     /// The lock is about to be released for a while.
     #[inline(always)]
     pub(crate) fn pause<R>(&self, raw: &R) -> Paused {
-        Paused(match is_on() {
+        let is_sent = self.state.is_sent();
+        let site = match is_on() {
             true => self.lock(raw, How::Exclusive).pause(),
             false => None,
-        })
+        };
+        Paused(site, is_sent)
     }
 
     /// It is acquired again.
@@ -99,12 +101,16 @@ impl Key {
     pub(crate) fn end(&self, paused: Paused) {
         if let Some(site) = paused.0 {
             self.state.owns_again(site);
+            if paused.1 {
+                self.state.is_anybodys();
+            }
         }
     }
 }
 
-/// An acquisition that is released for a while, with its call site; `None` if it was not counted.
-pub(crate) struct Paused(Option<u32>);
+/// An acquisition that is released for a while, with its call site (`None` if it was not counted),
+/// and whether it may be handed on.
+pub(crate) struct Paused(Option<u32>, bool);
 
 enum Stage {
     Off,
@@ -141,9 +147,12 @@ impl<R> Wanted<'_, R> {
     pub(crate) fn acquired(self) {
         let lock = || self.key.lock(self.raw, self.how);
         match self.stage {
-            Stage::Off => {}
+            Stage::Off => return,
             Stage::Begun(begun) => lock().taken(begun),
             Stage::Waiting(waiting) => lock().over(waiting),
+        }
+        if let How::Sent { shared: false } = self.how {
+            self.key.state.is_anybodys();
         }
     }
 
