@@ -20,6 +20,8 @@ use crate::base as raw;
 /// });
 /// assert_eq!(leaders.iter().filter(|leader| **leader).count(), 1);
 /// ```
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 pub struct Barrier {
     raw: raw::Barrier<System>,
 }

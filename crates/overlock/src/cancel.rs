@@ -9,6 +9,8 @@ use crate::System;
 ///
 /// Any number of threads may wait with one token, for different locks. Cancelling is safe in a
 /// signal handler, and takes some microseconds: it scans the queue nodes of all threads.
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 pub type CancelToken = overlock_core::sleep::cancel::CancelToken<System>;
 
 /// A wait ended by its [`CancelToken`].

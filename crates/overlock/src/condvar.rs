@@ -58,6 +58,8 @@ use crate::{System, deadline, watch};
 /// let mut part = MutexGuard::map(lock.lock(), |pair| &mut pair.1);
 /// Condvar::new().wait(&mut part);
 /// ```
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 #[derive(Default)]
 pub struct Condvar {
     raw: raw::Condvar<System>,

@@ -55,6 +55,16 @@
 //! are extras. A program calls `Linux::use_futex_alone` before it installs a seccomp filter that
 //! refuses the extras.
 //!
+//! # Two copies in a process
+//!
+//! A plugin may bring a copy of this crate, of the same version or another. Copies do not disturb
+//! each other. Of one version, they may share a [`Mutex`], [`FairMutex`], [`RwLock`],
+//! [`RecursiveRwLock`] or `RtMutex`, and words for [`wait`](fn@wait). All of such a lock's state
+//! is in the lock, and its sleepers are in the kernel's queue. The other types must not be shared:
+//! each copy has its own table of the threads that wait, read or own. Nor may a lock be shared
+//! with `lockdep` or `stat`, or on a system without a call to wait at an address. One compiler
+//! must have built all copies that pass locks to each other.
+//!
 //! # Coming from parking_lot
 //!
 //! Names, methods, guards and argument types are those of parking_lot 0.13, with those that 0.12

@@ -190,6 +190,8 @@ pub type RwLock<T> = SharedLock<RawRwLock, T>;
 /// assert_eq!(LIMITS.read()[1], 20);
 /// LIMITS.write()[1] = 30;
 /// ```
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 pub type PerCpuRwLock<T> = SharedLock<RawPerCpuRwLock, T>;
 
 /// A reader's guard of a [`RwLock`]: see [`Guard`](guard::Guard).
@@ -271,6 +273,8 @@ pub type MappedFairMutexGuard<'a, T> = MappedLockGuard<'a, RawFairMutex, T>;
 /// add(2); // in the section of `count`
 /// assert_eq!(count.get(), 2);
 /// ```
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 pub type ReentrantMutex<T> = ReentrantLock<RawMutex, RawThreadId, T>;
 
 /// The guard of a [`ReentrantMutex`]: see [`Guard`](guard::Guard).

@@ -43,6 +43,8 @@ use crate::base as raw;
 ///
 /// `f` of a call must not call the same `Once` again, nor wait for it: it would wait for itself,
 /// for ever.
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 #[derive(Default)]
 pub struct Once {
     raw: raw::Once<System>,
@@ -138,6 +140,8 @@ impl fmt::Debug for Once {
 ///
 /// The methods are those of the standard library's. There is no poisoning: if setting it panics, it
 /// stays unset.
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 pub struct OnceLock<T> {
     once: Once,
     /// Written by the thread that runs `once`; holds a value once that is completed (I1). Read-only

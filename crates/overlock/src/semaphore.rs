@@ -29,6 +29,8 @@ use crate::{System, deadline};
 /// assert_eq!(CONNECTIONS.available_permits(), 1);
 /// # drop(second);
 /// ```
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 pub struct Semaphore {
     raw: raw::Semaphore<System>,
 }

@@ -83,6 +83,8 @@ pub type Class = raw::Class<System>;
 /// It takes 24 bytes beside the data. Acquiring has acquire ordering, releasing has release
 /// ordering. A panic while a guard is alive releases the lock; there is no poisoning. Waiters sleep
 /// at once.
+///
+/// Not for threads of [two copies](crate#two-copies-in-a-process) of this crate.
 pub struct WwMutex<T: ?Sized> {
     raw: raw::WwMutex<System>,
     data: UnsafeCell<T>,
