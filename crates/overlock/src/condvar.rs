@@ -122,6 +122,7 @@ impl Condvar {
     }
 
     /// As [`wait`](Self::wait), unless `timeout` passes first.
+    #[doc(alias = "wait_timeout")]
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_for<G: WaitGuard>(&self, guard: &mut G, timeout: Duration) -> WaitTimeoutResult {
@@ -139,6 +140,7 @@ impl Condvar {
 
     /// As [`wait_while`](Self::wait_while), unless `timeout` passes first. `timed_out` says that it
     /// has passed and the condition is still true.
+    #[doc(alias = "wait_timeout_while")]
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn wait_while_for<G, F>(
