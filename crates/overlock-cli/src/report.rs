@@ -17,7 +17,7 @@ use crate::terminal::{print, width};
 /// has started goes on counting when that has ended; `overlock run` says where.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  overlock report 1234\n  overlock report /dev/shm/overlock-stat.1234\n  overlock report --report r.json /dev/shm/overlock-run.h8Xk2a\n  overlock report profile.json --flame waits.svg"
+    after_help = "Examples:\n  overlock report 1234\n  overlock report /dev/shm/overlock-stat.1234\n  overlock report --report r.json /dev/shm/overlock-run.h8Xk2a\n  overlock report profile.json --flame waits.svg\n\nExit codes: 1 a file cannot be written, 2 bad use, or there is nothing to read."
 )]
 pub struct Args {
     /// Tables, directories of tables, ids of processes that run; or one profile

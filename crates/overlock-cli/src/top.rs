@@ -142,4 +142,6 @@ Keys:
   e  waits for events in place of locks, or locks again
   p  pause
   r  reset: sums begin anew
-  q  quit";
+  q  quit
+
+Exit codes: 1 the terminal cannot be used, 2 bad use, or the process counts nothing.";

@@ -169,6 +169,9 @@ fn and_as_sarif() {
         let run = &sarif["runs"][0];
         let result = &run["results"][0];
         assert_eq!(result["ruleId"], run["tool"]["driver"]["rules"][0]["id"]);
+        // Validators ask for it.
+        let about = run["tool"]["driver"]["informationUri"].as_str();
+        assert!(about.unwrap().starts_with("https://"));
         let place = &result["locations"][0]["physicalLocation"];
         let uri = place["artifactLocation"]["uri"].as_str().unwrap();
         assert!(uri.ends_with("/harmless.c"), "{uri}");

@@ -1,6 +1,8 @@
 //! The program around its subcommands.
 
 mod common;
+#[path = "common/preload.rs"]
+mod preload;
 
 use predicates::prelude::*;
 
@@ -16,6 +18,39 @@ fn help_has_examples() {
             "overlock run -- ./server --port 8080",
         ))
         .stdout(predicate::str::contains("Exit codes:"));
+}
+
+#[test]
+fn the_help_has_the_exit_codes() {
+    for command in [
+        "run", "check", "profile", "top", "report", "diff", "merge", "wakeups",
+    ] {
+        let help = common::text(overlock().args([command, "--help"]));
+        assert!(help.contains("Exit codes:"), "{command}: {help}");
+    }
+}
+
+/// Fails where a file that cannot be written is noticed once the program has run.
+#[test]
+fn files_that_cannot_be_written_are_refused_before_the_program_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = dir.path().join("ran");
+    let missing = dir.path().join("missing/file");
+    for (words, option) in [
+        (&["profile"][..], "--json"),
+        (&["profile", "--locks=glibc"], "--html"),
+        (&["run", "--stat"], "--report"),
+        (&["check"], "--report"),
+    ] {
+        for path in [dir.path(), &missing] {
+            let mut command = overlock();
+            command.args(words).arg(option).arg(path);
+            command.arg("--library").arg(preload::library());
+            let assert = command.args(["--", "touch"]).arg(&ran).assert();
+            refused(assert, &["cannot write", option]);
+            assert!(!ran.exists(), "{words:?}");
+        }
+    }
 }
 
 /// Fails where the result of printing the help is ignored.

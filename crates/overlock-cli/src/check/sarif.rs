@@ -35,6 +35,7 @@ pub fn of(document: &Document<'_>) -> Value {
             "tool": { "driver": {
                 "name": "overlock check",
                 "version": document.overlock,
+                "informationUri": env!("CARGO_PKG_REPOSITORY"),
                 "rules": rules.iter().map(rule).collect::<Vec<_>>(),
             } },
             "invocations": [{

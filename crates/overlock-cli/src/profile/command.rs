@@ -172,7 +172,7 @@ Examples:
   overlock profile --seconds 30 -- ./server          ends it after 30 seconds
   overlock profile --seconds 10 4711                 a process that runs already
 
-Exit codes: the program's; where a signal ended it, this program ends by the same. 1 a report cannot be written, 2 bad use, 126 the program cannot be run, 127 it is not there.";
+Exit codes: the program's; where a signal ended it, this program ends by the same. 1 a report cannot be written, 2 bad use, 126 the program cannot be run, or the kernel refuses BPF, 127 it is not there.";
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ use crate::terminal::{print, width};
 /// the lengths of the waits, as if runs did not differ otherwise: so give several.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  overlock diff before.json after.json\n  overlock diff before.json after.json --flame change.svg\n  overlock diff old-*.json --after new-*.json --json changes.json"
+    after_help = "Examples:\n  overlock diff before.json after.json\n  overlock diff before.json after.json --flame change.svg\n  overlock diff old-*.json --after new-*.json --json changes.json\n\nExit codes: 1 a file cannot be written, 2 bad use, or a profile cannot be read."
 )]
 pub struct Args {
     /// The profile before and the one after; or, with --after, all those before

@@ -16,7 +16,7 @@ use crate::stat::say;
 /// waits are kept; each run's times begin at 0.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  overlock merge host-*.json -o fleet.json && overlock report fleet.json --html fleet.html"
+    after_help = "Example:\n  overlock merge host-*.json -o fleet.json && overlock report fleet.json --html fleet.html\n\nExit codes: 1 a file cannot be written, 2 bad use, or a profile cannot be read."
 )]
 pub struct Args {
     /// The profiles
