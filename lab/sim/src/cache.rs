@@ -48,6 +48,7 @@ use rustc_hash::FxHashMap;
 use crate::machine::{Machine, Place};
 use crate::time::Time;
 use line::{Copies, Line, Request, Watcher};
+use paths::Legs;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -157,6 +158,7 @@ pub struct Cache {
     ways: Vec<f64>,
     numbers: FxHashMap<usize, usize>,
     lines: Vec<Line>,
+    legs: Legs,
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
@@ -176,6 +178,7 @@ impl Cache {
             ways: machine.ways().collect(),
             numbers: FxHashMap::default(),
             lines: Vec::new(),
+            legs: Legs::default(),
             random: Random::seed_from_u64(seed),
             traffic: Traffic::default(),
             signals: Vec::new(),
@@ -278,9 +281,22 @@ impl Cache {
         self.enqueue(now, line, request);
     }
 
+    /// Requests a line for a load that `vcpu` will make at `at`.
+    pub fn request_ahead(&mut self, now: Time, at: Time, vcpu: usize, core: usize, line: usize) {
+        let request = self.request(at, vcpu, core, line, Access::Read);
+        self.enqueue(now, line, request);
+    }
+
+    /// Takes back the request of `vcpu` for a load that it has not made yet.
+    pub fn withdraw(&mut self, line: usize, vcpu: usize) {
+        self.lines[line].queue.withdraw(vcpu);
+    }
+
     /// Queues a request, and serves it if it is due.
     fn enqueue(&mut self, now: Time, line: usize, request: Request) {
-        let arrives = self.arrival(line, &request);
+        let mut legs = std::mem::take(&mut self.legs);
+        let arrives = self.arrival_along(line, &request, &mut legs);
+        self.legs = legs;
         let state = &mut self.lines[line];
         state.queue.push(request, arrives);
         let at = arrives.max(state.free);

@@ -11,14 +11,17 @@
 //! has total store order, as x86 has (`engine/buffer.rs`).
 
 mod access;
+mod ahead;
 mod balance;
 mod before_sleep;
 mod buffer;
 mod calls;
 mod events;
 mod fibre;
+mod futex;
 mod host;
 mod measure;
+mod pauses;
 mod queue;
 mod slices;
 mod spin;
@@ -47,11 +50,12 @@ pub use state::LockEvents;
 pub(crate) use before_sleep::{SpinFirst, learn_spin, spin_before_sleep};
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
-    access, cpu, delay, forget_stores, forwarded, halt, heavy_barrier, kick, kick_all, lock_event,
-    looked, pause, preempted, requeue, sizes, socket, spin_for, stable, store,
-    stores_of_unobserved, unobserved,
+    access, cpu, forget_stores, forwarded, heavy_barrier, lock_event, looked, preempted, sizes,
+    socket, stable, store, stores_of_unobserved, unobserved,
 };
 pub use calls::{counts, has_performed, holds, now, releases, rest, stopped, waits, work};
+pub(crate) use futex::{halt, kick, kick_all, requeue};
+pub(crate) use pauses::{delay, pause, spin_for};
 pub(crate) use slices::{begin_slice, yield_slice};
 
 /// The parameters of a simulation.

@@ -27,45 +27,76 @@ pub(super) struct Path {
     pub pipelined: bool,
 }
 
-/// The way of a request to the line's home, for all requests from a place that only read, or that
-/// all do not.
+/// The way of a read to the line's home, for all requests from a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leg {
-    place: Place,
-    reads: bool,
     /// Whether the home's last-level cache is that of the place.
     near: bool,
     /// The mean length.
     length: Time,
 }
 
+/// The ways of reads of one line, as far as they are known, by the numbers of places.
+#[derive(Debug, Default)]
+pub(super) struct Legs {
+    line: usize,
+    of: Vec<Option<Leg>>,
+}
+
+impl Legs {
+    /// Forgets those of a line that has moved.
+    pub fn forget(&mut self, line: usize) {
+        if self.line == line {
+            self.of.fill(None);
+        }
+    }
+}
+
 impl Cache {
     /// Returns when a request arrives at the line's home. One from beyond the home's last-level
     /// cache follows the line when it moves.
+    #[cfg(test)]
     pub(super) fn arrival(&self, line: usize, request: &Request) -> Time {
-        self.arrival_by(line, request, &mut None)
+        self.arrival_by(line, request, |leg| leg())
     }
 
-    /// The same. `leg` is that of the request before, if any, of the same line.
-    pub(super) fn arrival_by(&self, line: usize, request: &Request, leg: &mut Option<Leg>) -> Time {
+    /// The same. Remembers the ways of reads of the line.
+    pub(super) fn arrival_along(&self, line: usize, request: &Request, legs: &mut Legs) -> Time {
+        self.arrival_by(line, request, |leg| {
+            if request.access != Access::Read {
+                // All copies but that of the own core have to be invalidated: its number matters.
+                return leg();
+            }
+            if legs.line != line {
+                legs.line = line;
+                legs.forget(line);
+            }
+            let Place { socket, cluster } = request.place;
+            let place = socket * self.machine.clusters + cluster;
+            if legs.of.len() <= place {
+                legs.of.resize(place + 1, None);
+            }
+            *legs.of[place].get_or_insert_with(leg)
+        })
+    }
+
+    fn arrival_by(
+        &self,
+        line: usize,
+        request: &Request,
+        leg: impl FnOnce(&dyn Fn() -> Leg) -> Leg,
+    ) -> Time {
         let state = &self.lines[line];
         if self.has(line, request.core, request.access) {
             return request.requested_at.max(state.arrival);
         }
-        let (place, reads) = (request.place, request.access == Access::Read);
-        // All copies but that of the own core have to be invalidated: its number matters.
-        let known = leg.filter(|leg| {
-            (leg.place, leg.reads) == (place, reads)
-                && (reads || !matches!(state.copies, Copies::Shared(_)))
-        });
-        let known = known.unwrap_or_else(|| self.leg(line, request));
-        *leg = Some(known);
-        let begins = if known.near {
+        let leg = leg(&|| self.leg(line, request));
+        let begins = if leg.near {
             request.requested_at
         } else {
             request.requested_at.max(state.since)
         };
-        begins + known.length.scale(request.way)
+        begins + leg.length.scale(request.way)
     }
 
     fn leg(&self, line: usize, request: &Request) -> Leg {
@@ -80,12 +111,7 @@ impl Cache {
             Transfer::Whole(time) => time.scale(self.machine.costs.request),
             Transfer::Pipelined => self.machine.costs.shared.half(),
         };
-        Leg {
-            place,
-            reads: request.access == Access::Read,
-            near,
-            length,
-        }
+        Leg { near, length }
     }
 
     /// Returns the travel times of a request and its answer.

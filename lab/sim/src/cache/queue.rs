@@ -1,4 +1,4 @@
-//! The requests that wait for a line, in the order in which they were made.
+//! The requests that wait for a line.
 
 use std::ops::Range;
 
@@ -8,43 +8,37 @@ use super::line::Request;
 use crate::machine::MOST_CORES;
 use crate::time::Time;
 
+/// No request.
+const NONE: u32 = u32::MAX;
+
 /// The requests, and when each arrives at the line's home, unless that changes.
 ///
-/// One is taken from anywhere, and those behind it move up: what moves is small.
+/// One is taken from anywhere, and the last one moves to its place. Each core has a list of its
+/// requests: mostly a line moves for few cores.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     arrivals: Vec<Time>,
-    requesters: Vec<Requester>,
-    /// Their numbers, which are indices into `requests`.
+    /// The numbers of the requests, which are indices into `entries`.
     numbers: Vec<u32>,
-    requests: Vec<Request>,
+    entries: Vec<Entry>,
     /// The numbers that no waiting request has.
     free: Vec<u32>,
     /// No request arrives later. Mostly all of them have arrived, and none has to be looked at.
     latest: Time,
-    /// The cores of the requests, and those of them that may have made several of these.
+    /// The cores of the requests, and the first request of each.
     cores: Cores,
-    several: Cores,
+    firsts: Vec<u32>,
+    /// How many do not only read.
+    writers: usize,
 }
 
-/// The core of a request, and whether that only reads.
 #[derive(Clone, Copy, Debug)]
-struct Requester(u16);
-
-const _: () = assert!(2 * MOST_CORES <= 1 << u16::BITS);
-
-impl Requester {
-    fn new(request: &Request) -> Self {
-        Self((request.core << 1) as u16 | u16::from(request.access == Access::Read))
-    }
-
-    fn core(self) -> usize {
-        usize::from(self.0 >> 1)
-    }
-
-    fn reads(self) -> bool {
-        self.0 & 1 != 0
-    }
+struct Entry {
+    request: Request,
+    /// Its place among the arrivals.
+    index: u32,
+    /// The next request of the same core.
+    next: u32,
 }
 
 /// The requests whose arrivals may have changed.
@@ -70,10 +64,6 @@ impl Affected {
             writers: false,
         }
     }
-
-    fn has(&self, requester: Requester) -> bool {
-        self.cores.contains(&requester.core()) || self.writers && !requester.reads()
-    }
 }
 
 impl Queue {
@@ -82,17 +72,23 @@ impl Queue {
             self.latest = Time::ZERO;
         }
         self.latest = self.latest.max(arrives);
-        if self.cores.contains(request.core) {
-            self.several.insert(request.core);
+        let core = request.core;
+        if self.firsts.len() <= core {
+            self.firsts.resize(core + 1, NONE);
         }
-        self.cores.insert(request.core);
+        self.cores.insert(core);
+        self.writers += usize::from(writes(&request));
+        let number = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let entry = Entry {
+            request,
+            index: self.numbers.len() as u32,
+            next: std::mem::replace(&mut self.firsts[core], number),
+        };
+        match self.entries.get_mut(number as usize) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
+        }
         self.arrivals.push(arrives);
-        self.requesters.push(Requester::new(&request));
-        let number = self.free.pop().unwrap_or(self.requests.len() as u32);
-        match self.requests.get_mut(number as usize) {
-            Some(place) => *place = request,
-            None => self.requests.push(request),
-        }
         self.numbers.push(number);
     }
 
@@ -101,9 +97,14 @@ impl Queue {
     }
 
     /// Whether all arrive at these times.
+    #[cfg(test)]
     pub fn arrive_as(&self, arrival: impl Fn(&Request) -> Time) -> bool {
-        let requests = self.numbers.iter().map(|&n| &self.requests[n as usize]);
+        let requests = self.numbers.iter().map(|&number| self.request(number));
         requests.map(arrival).eq(self.arrivals.iter().copied())
+    }
+
+    fn request(&self, number: u32) -> &Request {
+        &self.entries[number as usize].request
     }
 
     /// Returns when the first arrives; `now` if it has arrived.
@@ -130,37 +131,82 @@ impl Queue {
             let mut arrived = (0..self.arrivals.len()).filter(|&index| self.arrivals[index] <= now);
             arrived.nth(chosen).expect("so many have arrived")
         };
-        self.arrivals.remove(index);
-        let core = self.requesters.remove(index).core();
-        let is_there = |requester: &Requester| requester.core() == core;
-        if !self.several.contains(core) || !self.requesters.iter().any(is_there) {
-            self.cores.remove(core);
-            self.several.remove(core);
+        self.remove(index)
+    }
+
+    /// Takes the request of `vcpu` for an access of its own.
+    pub fn withdraw(&mut self, vcpu: usize) {
+        let is_its = |&number: &u32| {
+            let request = self.request(number);
+            request.vcpu == vcpu && !request.buffered
+        };
+        if let Some(index) = self.numbers.iter().position(is_its) {
+            self.remove(index);
         }
-        let number = self.numbers.remove(index);
+    }
+
+    fn remove(&mut self, index: usize) -> Request {
+        // One of them is chosen at random: their order does not matter.
+        self.arrivals.swap_remove(index);
+        let number = self.numbers.swap_remove(index);
+        if let Some(&moved) = self.numbers.get(index) {
+            self.entries[moved as usize].index = index as u32;
+        }
         self.free.push(number);
-        self.requests[number as usize]
+        let Entry { request, next, .. } = self.entries[number as usize];
+        self.writers -= usize::from(writes(&request));
+        let first = &mut self.firsts[request.core];
+        if *first == number {
+            *first = next;
+            if next == NONE {
+                self.cores.remove(request.core);
+            }
+        } else {
+            let mut before = *first as usize;
+            while self.entries[before].next != number {
+                before = self.entries[before].next as usize;
+            }
+            self.entries[before].next = next;
+        }
+        request
     }
 
     /// Whether there may be such a request.
     pub fn has(&self, affected: &Affected) -> bool {
-        match affected.writers {
-            true => !self.is_empty(),
-            false => self.cores.meets(affected.cores.clone()),
-        }
+        affected.writers && self.writers > 0 || self.cores.meets(affected.cores.clone())
     }
 
     /// Updates the arrivals of these requests.
     pub fn redirect(&mut self, affected: &Affected, mut arrival: impl FnMut(&Request) -> Time) {
-        if affected.cores == Affected::ALL.cores {
+        let all = affected.cores == Affected::ALL.cores;
+        if all {
             self.latest = Time::ZERO;
         }
-        let requests = self.requesters.iter().zip(&self.numbers);
-        for (arrives, (&requester, &number)) in self.arrivals.iter_mut().zip(requests) {
-            if affected.has(requester) {
-                *arrives = arrival(&self.requests[number as usize]);
-                self.latest = self.latest.max(*arrives);
+        if all || affected.writers && self.writers > 0 {
+            for (arrives, &number) in self.arrivals.iter_mut().zip(&self.numbers) {
+                let request = &self.entries[number as usize].request;
+                if affected.cores.contains(&request.core) || writes(request) {
+                    *arrives = arrival(request);
+                    self.latest = self.latest.max(*arrives);
+                }
+            }
+            return;
+        }
+        let end = affected.cores.end.min(self.firsts.len());
+        for core in affected.cores.start..end {
+            let mut number = self.firsts[core];
+            while number != NONE {
+                let entry = &self.entries[number as usize];
+                let arrives = arrival(&entry.request);
+                self.arrivals[entry.index as usize] = arrives;
+                self.latest = self.latest.max(arrives);
+                number = entry.next;
             }
         }
     }
+}
+
+/// Whether a request does not only read.
+fn writes(request: &Request) -> bool {
+    request.access != Access::Read
 }

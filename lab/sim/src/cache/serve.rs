@@ -58,8 +58,12 @@ impl Cache {
     /// Takes the next request out of the queue, at random among those that have arrived. If none
     /// has, schedules another call.
     fn next(&mut self, now: Time, line: usize) -> Option<(Request, Path)> {
-        let state = &self.lines[line];
-        debug_assert!(state.queue.arrive_as(|request| self.arrival(line, request)));
+        // In the tests of this crate alone: with hundreds of spinners this takes most of the time.
+        #[cfg(test)]
+        {
+            let queue = &self.lines[line].queue;
+            assert!(queue.arrive_as(|request| self.arrival(line, request)));
+        }
         let state = &mut self.lines[line];
         let at = state.queue.earliest(now)?.max(state.free);
         if at > now {
@@ -99,14 +103,18 @@ impl Cache {
             // a copy that they wait for already, and no copy is nearer (`Machine::check`).
             let affected = match cores.meets(self.machine.cores_of(place)) {
                 true => Affected::of(request.core),
-                false => Affected {
-                    cores: self.machine.sharing(place),
-                    writers: true,
-                },
+                false => {
+                    self.legs.forget(line);
+                    Affected {
+                        cores: self.machine.sharing(place),
+                        writers: true,
+                    }
+                }
             };
             cores.insert(request.core);
             return self.redirect(line, &affected);
         }
+        self.legs.forget(line);
         let owner = match state.copies {
             Copies::Owned(owner) => Some(owner),
             Copies::Shared(_) | Copies::None => None,
@@ -151,8 +159,11 @@ impl Cache {
             return;
         }
         let mut queue = std::mem::take(&mut self.lines[line].queue);
-        let mut leg = None;
-        queue.redirect(affected, |request| self.arrival_by(line, request, &mut leg));
+        let mut legs = std::mem::take(&mut self.legs);
+        queue.redirect(affected, |request| {
+            self.arrival_along(line, request, &mut legs)
+        });
+        self.legs = legs;
         self.lines[line].queue = queue;
     }
 

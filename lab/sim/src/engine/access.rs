@@ -107,29 +107,71 @@ impl Engine {
         let Doing::Watch { since, .. } = self.vcpus[vcpu].doing else {
             return;
         };
+        if since > self.now {
+            // It has not loaded the word yet, but judged a value that was older.
+            return self.settles(vcpu);
+        }
         let iteration = self.machine.costs.turn.as_ps().max(1);
         let iterations = (self.now - since).as_ps().div_ceil(iteration).max(1);
-        self.goes(vcpu, since + Time::ps(iterations * iteration));
+        let at = since + Time::ps(iterations * iteration);
+        if !self.requests_ahead(vcpu, since, at) {
+            self.goes(vcpu, at);
+        }
     }
 
     /// Acts on the signals of the cache.
     pub fn answer(&mut self) {
         let mut signals = std::mem::take(&mut self.signals);
         self.cache.signals(&mut signals);
-        for &signal in &signals {
+        while !signals.is_empty() {
+            self.answer_all(&signals);
+            signals.clear();
+            // Spinners have requested lines meanwhile.
+            self.cache.signals(&mut signals);
+        }
+        self.signals = signals;
+    }
+
+    /// Serves the queue of a line. If the next event is that it is served again, does that at once.
+    pub fn serves(&mut self, mut line: usize) {
+        loop {
+            self.cache.serve(self.now, line);
+            self.serves = true;
+            self.answer();
+            self.serves = false;
+            let Some((next, at)) = self.next_serve.take() else {
+                return;
+            };
+            let comes_first = self.events.peek().is_none_or(|first| at < first);
+            if !comes_first || at >= self.next_check {
+                return self.plan(at, Event::Serve { line: next });
+            }
+            self.now = self.now.max(at);
+            self.handled += 1;
+            line = next;
+        }
+    }
+
+    fn answer_all(&mut self, signals: &[Signal]) {
+        for &signal in signals {
             match signal {
-                Signal::Done { vcpu, at } => self.goes(vcpu, at),
+                Signal::Done { vcpu, at } => {
+                    if !self.watches_ahead(vcpu, at) {
+                        self.goes(vcpu, at);
+                    }
+                }
                 Signal::Owned {
                     vcpu,
                     core,
                     line,
                     at,
                 } => self.plan(at, Event::Owned { vcpu, core, line }),
+                Signal::Serve { line, at } if self.serves && self.next_serve.is_none() => {
+                    self.next_serve = Some((line, at));
+                }
                 Signal::Serve { line, at } => self.plan(at, Event::Serve { line }),
                 Signal::Lost { vcpu } => self.notices_loss(vcpu),
             }
         }
-        signals.clear();
-        self.signals = signals;
     }
 }

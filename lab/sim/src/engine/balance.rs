@@ -54,6 +54,7 @@ impl Engine {
         let Some((crowded, vcpu)) = self.schedule.crowded(cpu) else {
             return false;
         };
+        self.settles(vcpu);
         if !self.vcpus[vcpu].can_lose_cpu(self.now) {
             return false;
         }

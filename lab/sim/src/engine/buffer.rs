@@ -65,6 +65,11 @@ pub(super) struct Stores {
 }
 
 impl Stores {
+    /// Whether no store is in the buffer, and no line has been requested for one.
+    pub fn are_empty(&self) -> bool {
+        self.entries.is_empty() && self.requested.is_empty()
+    }
+
     /// The number of stores that have entered the buffer.
     fn entered(&self) -> u64 {
         self.left + self.entries.len() as u64

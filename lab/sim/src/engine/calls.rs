@@ -14,7 +14,7 @@ use crate::trace::What;
 
 /// Runs `what` on the engine on behalf of the calling vCPU, and suspends the vCPU if it returns
 /// true.
-fn call(vcpu: usize, what: impl FnOnce(&mut Engine) -> bool) {
+pub(super) fn call(vcpu: usize, what: impl FnOnce(&mut Engine) -> bool) {
     if with(what) {
         fibre::suspend(vcpu);
     }
@@ -223,142 +223,6 @@ pub(crate) fn looked() -> u64 {
     current().map_or(0, |me| with(|engine| engine.changes_seen(me)))
 }
 
-/// Spins for this many iterations.
-pub(crate) fn pause(iterations: u32) {
-    if current().is_some() {
-        delay(with(|engine| {
-            engine.machine.costs.turn.times(u64::from(iterations))
-        }));
-    }
-}
-
-/// Spins for this long.
-pub(crate) fn delay(mut left: Time) {
-    let Some(me) = current() else { return };
-    while left > Time::ZERO {
-        left = left - pauses(me, left);
-        if left > Time::ZERO {
-            pause_exit(me);
-        }
-    }
-}
-
-/// Pauses for this long, or until the processor notices. Returns for how long.
-fn pauses(me: usize, longest: Time) -> Time {
-    let part = with(|engine| longest.min(engine.pauses(me).saturating_sub(engine.now)));
-    call(me, |engine| engine.pass(me, part, State::Spin));
-    with(|engine| engine.paused(me));
-    part
-}
-
-/// Spins until this many nanoseconds have passed, and ends with the iteration. Time without a CPU,
-/// or out of the guest, counts too.
-pub(crate) fn spin_for(nanos: u64) {
-    let Some(me) = current() else { return };
-    let turn = turn();
-    let end = Time::ns(now().as_ns() + nanos);
-    while now() < end {
-        let turns = (end - now()).as_ps().div_ceil(turn.as_ps().max(1));
-        let left = turn.times(turns);
-        with(|engine| engine.begins_turns(me, turn));
-        let part = pauses(me, left);
-        let whole = with(|engine| engine.ends_turns(me));
-        if whole && part < left {
-            pause_exit(me);
-            // The rest of the iteration.
-            delay(turn - Time::ps(part.as_ps() % turn.as_ps()));
-        }
-    }
-}
-
-fn pause_exit(me: usize) {
-    call(me, |engine| engine.exits(me));
-    if with(|engine| engine.yields(me)) {
-        fibre::suspend(me);
-    }
-    call(me, |engine| {
-        engine.enters_guest(me);
-        false
-    });
-}
-
-/// Sleeps until kicked, or until `until`, if `is_expected` returns true. Returns whether it did.
-pub(crate) fn halt(
-    address: usize,
-    until: Option<Time>,
-    is_expected: impl FnOnce() -> bool,
-) -> bool {
-    let Some(me) = current() else { return true };
-    drain();
-    // A guest compares the word itself, with interrupts disabled. A thread has it compared by the
-    // futex call, in the middle of what that takes if the word has changed.
-    let (before, after, rest) = with(|engine| match &engine.host {
-        host if host.hypervisor => (engine.machine.costs.hit, Time::ZERO, host.brief),
-        host => (host.brief.half(), host.brief.half(), host.brief.half()),
-    });
-    call(me, |engine| engine.pass(me, before, State::Host));
-    let is_thread = with(|engine| !engine.host.hypervisor);
-    if is_thread {
-        enter_bucket(me, address);
-    }
-    // The kernel loads the word: its line comes to this core.
-    let is_expected = match is_thread {
-        true => access(address & !1, Access::Read, is_expected),
-        false => is_expected(),
-    };
-    if !is_expected {
-        call(me, |engine| engine.pass(me, after, State::Host));
-        return false;
-    }
-    // A kick on the way to sleep ends the halt.
-    with(|engine| engine.joins_sleepers(me, address));
-    call(me, |engine| engine.pass(me, rest, State::Host));
-    if with(|engine| engine.halts(me, until)) {
-        fibre::suspend(me);
-    }
-    true
-}
-
-/// Waits for the bucket of the word at `address` in the kernel, and works on it.
-fn enter_bucket(me: usize, address: usize) {
-    let time = with(|engine| engine.enters_bucket(me, address));
-    call(me, |engine| engine.pass(me, time, State::Host));
-}
-
-/// Wakes the first sleeper on the word at `address`.
-pub(crate) fn kick(address: usize) {
-    let Some(me) = current() else { return };
-    drain();
-    let half = with(|engine| engine.kick_costs(address).half());
-    call(me, |engine| engine.pass(me, half, State::Host));
-    // A call that finds neither sleepers nor others at the bucket does not lock it.
-    if with(|engine| engine.has_bucket(address)) {
-        enter_bucket(me, address);
-    }
-    with(|engine| engine.kick(me, address));
-    call(me, |engine| engine.pass(me, half, State::Host));
-}
-
-/// Wakes all sleepers on the word at `address`, one after the other; each costs a kick.
-pub(crate) fn kick_all(address: usize) {
-    if current().is_none() {
-        return;
-    }
-    let sleepers = with(|engine| engine.sleepers_at(address));
-    (0..sleepers.max(1)).for_each(|_| kick(address));
-}
-
-/// Makes the first sleeper on the word at `from`, if there is one, a sleeper on that at `to`.
-pub(crate) fn requeue(from: usize, to: usize) -> bool {
-    let Some(me) = current() else { return false };
-    drain();
-    let half = with(|engine| engine.kick_costs(from).half());
-    call(me, |engine| engine.pass(me, half, State::Host));
-    with(|engine| engine.moves_sleeper(from, to));
-    call(me, |engine| engine.pass(me, half, State::Host));
-    true
-}
-
 /// A full barrier on all CPUs.
 pub(crate) fn heavy_barrier() {
     let Some(me) = current() else { return };
@@ -409,11 +273,6 @@ pub(crate) fn sizes() -> Option<(usize, usize)> {
             false => (engine.fibres, engine.machine.cpus()),
         })
     })
-}
-
-/// Returns the length of an iteration of a spin loop.
-fn turn() -> Time {
-    with(|engine| engine.machine.costs.turn)
 }
 
 /// Returns the address as a number that does not depend on the placement of the program's memory.

@@ -166,10 +166,7 @@ impl Engine {
                 self.resumes(vcpu);
                 return self.goes_on_spinning(vcpu).then_some(vcpu);
             }
-            Event::Serve { line } => {
-                self.cache.serve(self.now, line);
-                self.answer();
-            }
+            Event::Serve { line } => self.serves(line),
             Event::Owned { vcpu, core, line } => self.owned(vcpu, core, line),
             Event::Slice { cpu } => self.slice(cpu),
             Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
@@ -191,6 +188,7 @@ impl Engine {
     }
 
     fn resumes(&mut self, vcpu: usize) {
+        self.settles(vcpu);
         if let Doing::Watch { line, since } = self.vcpus[vcpu].doing {
             // Its time limit, a pause-loop exit, or the loss of the line.
             self.polled(vcpu, since);

@@ -50,6 +50,7 @@ impl Engine {
         let Some(current) = self.schedule.current(cpu) else {
             return self.dispatch(cpu);
         };
+        self.settles(current);
         let state = &mut self.vcpus[current];
         match state.doing {
             Doing::Access | Doing::Running => state.preempt_pending = true,
@@ -149,34 +150,6 @@ impl Engine {
                 self.sleepers.remove(&address);
             }
         }
-    }
-
-    /// `vcpu` enters the kernel for the futex at `address`. Returns how long it takes until it has
-    /// had the bucket to itself: others come first, and lines of the bucket come from the core that
-    /// had it last.
-    pub fn enters_bucket(&mut self, vcpu: usize, address: usize) -> Time {
-        let core = self.core(vcpu);
-        let machine = &self.machine;
-        let (free, last) = *self
-            .buckets
-            .entry(address & !1)
-            .or_insert((Time::ZERO, core));
-        let transfer = match last == core {
-            true => Time::ZERO,
-            false => machine.transfer(machine.place_of(last), machine.place_of(core)),
-        };
-        let takes = transfer.times(self.host.bucket_lines) + self.host.bucket_hold;
-        let end = self.now.max(free) + takes;
-        self.buckets.insert(address & !1, (end, core));
-        end - self.now
-    }
-
-    /// Whether a waker has to lock the bucket of the futex at `address`: a thread sleeps there, or
-    /// is on its way.
-    pub fn has_bucket(&self, address: usize) -> bool {
-        let in_use = self.buckets.get(&(address & !1));
-        let in_use = in_use.is_some_and(|&(free, _)| free > self.now);
-        !self.host.hypervisor && (in_use || self.sleepers_at(address) > 0)
     }
 
     /// Halts `vcpu`, one of the sleepers. Returns false if it need not be suspended: it has been

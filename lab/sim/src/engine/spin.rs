@@ -70,8 +70,29 @@ pub(super) enum Phase {
 
 impl Spin {
     /// Whether no time is left, or no poll.
-    fn is_over(&self, now: Time) -> bool {
+    pub fn is_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now >= until) || self.polls == Some(0)
+    }
+
+    /// When it is over, if the line does not change: a poll takes an iteration.
+    pub fn end(&self, now: Time, iteration: Time) -> Option<Time> {
+        let end = self.polls.map(|polls| now + iteration.times(polls));
+        self.until.into_iter().chain(end).min()
+    }
+
+    /// Whether its word is on the stack of the vCPU.
+    pub fn is_own(&self) -> bool {
+        self.own
+    }
+
+    /// Loads the word and judges its value.
+    ///
+    /// # Safety
+    ///
+    /// The fibre must be suspended in [`spin`].
+    pub unsafe fn poll(&self) -> Option<bool> {
+        // SAFETY: the caller of `spin` has the closure until the fibre goes on.
+        unsafe { (*self.poll)() }
     }
 
     /// The spinner has polled so often.
@@ -93,9 +114,7 @@ impl Engine {
             let (waits, next) = match phase {
                 Phase::Watch if spin.is_over(self.now) => return Some(Spun::Over),
                 Phase::Watch => {
-                    let iteration = self.machine.costs.turn;
-                    let end = spin.polls.map(|polls| self.now + iteration.times(polls));
-                    let until = spin.until.into_iter().chain(end).min();
+                    let until = spin.end(self.now, self.machine.costs.turn);
                     (self.watch(vcpu, spin, until), Phase::Notice)
                 }
                 Phase::Notice if self.preempt_deferred(vcpu) => (true, Phase::Notice),
@@ -118,8 +137,8 @@ impl Engine {
                     (false, Phase::Notice)
                 }
                 Phase::Load => {
-                    // SAFETY: the fibre is suspended in `spin`, whose caller has it.
-                    let verdict = unsafe { (*spin.poll)() };
+                    // SAFETY: the fibre is suspended in `spin`, or about to be.
+                    let verdict = unsafe { spin.poll() };
                     self.accessed(vcpu, Access::Read);
                     (false, Phase::Act(verdict))
                 }
@@ -150,8 +169,13 @@ impl Engine {
 
     /// `vcpu` has watched a line since then: takes the polls of that time off those left to it.
     pub fn polled(&mut self, vcpu: usize, since: Time) {
+        self.polled_until(vcpu, since, self.now);
+    }
+
+    /// The same, until then.
+    pub fn polled_until(&mut self, vcpu: usize, since: Time, until: Time) {
         let iteration = self.machine.costs.turn;
-        let watched = self.now - since;
+        let watched = until - since;
         if let Some(spin) = &mut self.vcpus[vcpu].spin
             && spin.polls.is_some()
         {

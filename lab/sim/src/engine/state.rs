@@ -53,6 +53,9 @@ pub(super) struct Engine {
     pub random: Random,
     pub events: Queue<Event>,
     pub signals: Vec<Signal>,
+    /// Whether the queue of a line is being served, and what is to be served next.
+    pub serves: bool,
+    pub next_serve: Option<(usize, Time)>,
     pub lock_events: LockEvents,
     pub trace: Option<Vec<Mark>>,
     pub locks: FxHashMap<usize, usize>,
@@ -147,6 +150,8 @@ impl Engine {
             scores: FxHashMap::default(),
             boosted: vec![0; setup.guests],
             signals: Vec::new(),
+            serves: false,
+            next_serve: None,
             lock_events: LockEvents::default(),
             trace: setup.trace.then(Vec::new),
             locks: FxHashMap::default(),
@@ -254,60 +259,6 @@ impl Engine {
             .any(|other| self.vcpus[other].state == State::Work)
     }
 
-    /// `vcpu` begins or continues a loop of pauses. Returns when the processor will notice it.
-    pub fn pauses(&mut self, vcpu: usize) -> Time {
-        let Some(exit) = self.host.pause_exit else {
-            return Time::MAX;
-        };
-        let state = &mut self.vcpus[vcpu];
-        let now = self.now;
-        let known = state.spins.filter(|&(_, until)| now - until <= exit.gap);
-        let (since, _) = *state.spins.insert(known.unwrap_or((now, now)));
-        since + state.window
-    }
-
-    /// `vcpu` has paused until now.
-    pub fn paused(&mut self, vcpu: usize) {
-        if let Some((_, until)) = &mut self.vcpus[vcpu].spins {
-            *until = self.now;
-        }
-    }
-
-    /// `vcpu` begins iterations of this length, and looks at the clock after each.
-    pub fn begins_turns(&mut self, vcpu: usize, turn: Time) {
-        self.vcpus[vcpu].turns = Some((self.now, turn));
-    }
-
-    /// Ends them. Returns whether no preemption has ended them before.
-    pub fn ends_turns(&mut self, vcpu: usize) -> bool {
-        self.vcpus[vcpu].turns.take().is_some()
-    }
-
-    /// `vcpu` is preempted while it is busy for another `left`. Returns how long it will be so once
-    /// it has a CPU: iterations that have not begun are void, since it looks at the clock first.
-    fn rest_of_turn(&mut self, vcpu: usize, left: Time) -> Time {
-        let turns = &mut self.vcpus[vcpu].turns;
-        let Some((since, turn)) = *turns else {
-            return left;
-        };
-        let spun = (self.now - since).as_ps();
-        let rest = spun.next_multiple_of(turn.as_ps()) - spun;
-        if Time::ps(rest) < left {
-            *turns = None;
-        }
-        left.min(Time::ps(rest))
-    }
-
-    /// Whether the processor has noticed that `vcpu` spins. Returns true once.
-    pub fn sees_pause_exit(&mut self, vcpu: usize) -> bool {
-        std::mem::take(&mut self.vcpus[vcpu].spun_long)
-    }
-
-    /// Ends the loop of pauses of `vcpu`, which has left the guest.
-    pub fn forgets_pauses(&mut self, vcpu: usize) {
-        self.vcpus[vcpu].spins = None;
-    }
-
     /// The fibre has returned.
     pub fn ended(&mut self, vcpu: usize) {
         self.enter(vcpu, State::Ended);
@@ -357,6 +308,7 @@ impl Engine {
 
     /// Takes the CPU from `vcpu`.
     pub fn take_off(&mut self, vcpu: usize) {
+        debug_assert_eq!(self.vcpus[vcpu].ahead, None);
         debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
         let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => Doing::Off {

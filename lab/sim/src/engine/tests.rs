@@ -1,10 +1,12 @@
 //! The engine in scenes computed by hand, on machines and hosts without random variation, so that
 //! every time can be computed.
 
+mod ahead;
 mod buffer;
 mod host;
 mod interrupt;
 mod memory;
+mod preempted;
 mod spins;
 mod threads;
 

@@ -2,6 +2,7 @@
 
 use overlock_core::platform::spins::Budget;
 
+use super::ahead::Ahead;
 use super::buffer::Stores;
 use super::spin::{Phase, Spin, Spun};
 use crate::account::{Account, State};
@@ -77,6 +78,8 @@ pub(super) struct Vcpu {
     /// with the polls left.
     pub spin: Option<Spin>,
     pub phase: Phase,
+    /// The step of that which it has done ahead of time.
+    pub ahead: Option<Ahead>,
     pub spun: Option<(Spun, Option<u64>)>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
@@ -122,6 +125,7 @@ impl Vcpu {
             stores: Stores::default(),
             spin: None,
             phase: Phase::Watch,
+            ahead: None,
             spun: None,
             line: 0,
             changes_seen: 0,
@@ -143,8 +147,13 @@ impl Vcpu {
     /// Its account up to `now`.
     pub fn account_at(&self, now: Time) -> Account {
         let mut account = self.account;
-        for (state, time) in self.since_then(now) {
+        let ahead = self.ahead.map(Ahead::enters).filter(|&(at, _)| at <= now);
+        let until = ahead.map_or(now, |(at, _)| at);
+        for (state, time) in self.since_then(until) {
             account[state] += time;
+        }
+        if let Some((at, state)) = ahead {
+            account[state] += now - at;
         }
         account
     }

@@ -1,0 +1,119 @@
+//! Which CPU a woken vCPU gets, and which vCPUs move to another one.
+
+use super::{Placed, Schedule};
+use crate::time::Time;
+
+impl Schedule {
+    /// Places a vCPU that wakes, woken from the CPU `by`.
+    pub fn wake(&mut self, now: Time, vcpu: usize, by: Option<usize>) -> Placed {
+        let before = self.tasks[vcpu].cpu;
+        let cpu = self.idle_near(before, by).unwrap_or(before);
+        self.charge(now, cpu);
+        if let Some(request) = self.rules.request {
+            self.place(vcpu, cpu, request);
+        } else {
+            // A sleeper gains at most half of a scheduling period.
+            let least = self.cpus[cpu].min_vruntime;
+            let least = least.saturating_sub(self.rules.latency.half());
+            let vruntime = &mut self.tasks[vcpu].vruntime;
+            *vruntime = (*vruntime).max(least);
+        }
+        self.tasks[vcpu].cpu = cpu;
+        self.cpus[cpu].queue.push(vcpu);
+        match self.cpus[cpu].current {
+            None if self.cpus[cpu].reserved => Placed::Queued(cpu),
+            None => {
+                let state = &mut self.cpus[cpu];
+                let idle = now - state.idle;
+                let most = self.rules.worth.times(2);
+                let mean_idle = state.mean_idle.times(7) + idle.min(most);
+                state.mean_idle = Time::ps(mean_idle.as_ps() / 8);
+                Placed::Idle(cpu, idle)
+            }
+            Some(current) if self.is_preempted_by(current, vcpu) => Placed::Preempts(cpu),
+            Some(_) => Placed::Queued(cpu),
+        }
+    }
+
+    /// Whether `woken`, which is queued on the CPU of `current`, preempts it.
+    fn is_preempted_by(&self, current: usize, woken: usize) -> bool {
+        if self.rules.request.is_some() {
+            let cpu = self.tasks[current].cpu;
+            return !self.is_eligible(current) && self.earliest(cpu) == Some(woken);
+        }
+        let [current, woken] = [current, woken].map(|vcpu| self.tasks[vcpu].vruntime);
+        current.saturating_sub(woken) > self.rules.wakeup
+    }
+
+    /// Returns an idle CPU: itself, or else one that shares its last-level cache, or that of the
+    /// waker. Cores without a busy thread come first.
+    pub(super) fn idle_near(&self, cpu: usize, by: Option<usize>) -> Option<usize> {
+        let idle = |cpu: usize| self.is_idle(cpu);
+        if idle(cpu) {
+            return Some(cpu);
+        }
+        std::iter::once(cpu)
+            .chain(by)
+            .flat_map(|near| self.machine.cpus_sharing(near))
+            .filter(|&other| idle(other))
+            .min_by_key(|&other| {
+                let siblings = self.machine.cpus_of(self.machine.core_of(other));
+                siblings.filter(|&sibling| !idle(sibling)).count()
+            })
+    }
+
+    /// Moves a vCPU from the longest queue to `cpu`, if that CPU has at least `excess` more.
+    /// Returns whether it did.
+    pub fn pull(&mut self, now: Time, cpu: usize, excess: usize) -> bool {
+        let own = self.load(cpu);
+        let busiest = (0..self.cpus.len())
+            .filter(|&other| other != cpu && !self.cpus[other].queue.is_empty())
+            .max_by_key(|&other| (self.load(other), other));
+        let Some(busiest) = busiest.filter(|&busiest| self.load(busiest) >= own + excess) else {
+            return false;
+        };
+        self.charge(now, busiest);
+        self.charge(now, cpu);
+        let from = self.cpus[busiest].min_vruntime;
+        let queue = &self.cpus[busiest].queue;
+        // The one with the most CPU time: the others will run sooner.
+        let index = (0..queue.len()).max_by_key(|&index| self.tasks[queue[index]].vruntime);
+        let vcpu = queue[index.expect("it is not empty")];
+        if self.rules.request.is_some() {
+            self.keep_lag(vcpu);
+            let task = &self.tasks[vcpu];
+            self.place(vcpu, cpu, task.deadline.saturating_sub(task.vruntime));
+        } else {
+            let ahead = self.tasks[vcpu].vruntime.saturating_sub(from);
+            self.tasks[vcpu].vruntime = self.cpus[cpu].min_vruntime + ahead;
+        }
+        self.cpus[busiest].queue.retain(|&waiting| waiting != vcpu);
+        self.tasks[vcpu].cpu = cpu;
+        self.cpus[cpu].queue.push(vcpu);
+        true
+    }
+
+    /// If no thread of the core of `cpu` is busy: returns a CPU, and its running vCPU, whose core
+    /// has another busy thread. Prefers those of the same last-level cache, then the same socket.
+    pub fn crowded(&self, cpu: usize) -> Option<(usize, usize)> {
+        let machine = &self.machine;
+        let own = machine.core_of(cpu);
+        if !machine.cpus_of(own).all(|sibling| self.is_idle(sibling)) {
+            return None;
+        }
+        let on = |cpu: usize| Some((cpu, self.current(cpu)?));
+        let running = |core: usize| machine.cpus_of(core).filter_map(on);
+        let near = machine.place_of(own);
+        let distance = |core: usize| {
+            let place = machine.place_of(core);
+            (
+                !machine.share_cache(near, place),
+                place.socket != near.socket,
+            )
+        };
+        (0..machine.all_cores())
+            .filter(|&core| running(core).count() > 1)
+            .min_by_key(|&core| (distance(core), core))
+            .and_then(|core| running(core).last())
+    }
+}
