@@ -12,24 +12,30 @@ extern crate std;
 mod cna;
 #[cfg(test)]
 mod course;
+mod flexguard;
 mod glibc;
 mod glibc_adaptive;
 mod malthusian;
 mod parking_lot;
 mod queue;
 mod random;
+mod reciprocating;
 mod rust_std;
 mod shfllock;
+mod spinbit;
 mod word;
 
 pub use cna::Cna;
+pub use flexguard::FlexGuard;
 pub use glibc::Glibc;
 pub use glibc_adaptive::GlibcAdaptive;
 pub use malthusian::Malthusian;
 pub use parking_lot::{ParkingLot, ParkingLot13};
 pub use queue::Token;
+pub use reciprocating::{Passage, Reciprocating};
 pub use rust_std::RustStd;
 pub use shfllock::ShflLock;
+pub use spinbit::Spinbit;
 
 /// Calls `$callback!` with one line a lock: the name of its type, without the platform.
 #[macro_export]
@@ -44,6 +50,9 @@ macro_rules! peers {
             Cna;
             ShflLock;
             Malthusian;
+            FlexGuard;
+            Spinbit;
+            Reciprocating;
         }
     };
 }

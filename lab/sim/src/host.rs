@@ -93,7 +93,7 @@ pub struct Host {
     /// Whether it runs vCPUs of virtual machines, rather than threads of an operating system.
     pub hypervisor: bool,
     /// Whether a guest is told which of its vCPUs are preempted, as KVM's steal time record does.
-    /// Without meaning if it is no hypervisor.
+    /// Threads are told so by no system without a program in its kernel.
     pub tells_preempted: bool,
     /// The scheduler's parameters.
     pub scheduler: Scheduler,

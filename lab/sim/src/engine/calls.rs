@@ -239,9 +239,13 @@ pub(crate) fn heavy_barrier() {
 }
 
 /// Returns the caller's CPU. In a guest that is its vCPU: a guest does not see the machine's CPUs.
+/// Threads that are told which others are preempted have such numbers, too.
 pub(crate) fn cpu() -> Option<usize> {
     let me = current()?;
-    let cpu = with(|engine| (!engine.host.hypervisor).then(|| engine.schedule.cpu(me)));
+    let cpu = with(|engine| {
+        let numbered = engine.host.hypervisor || engine.host.tells_preempted;
+        (!numbered).then(|| engine.schedule.cpu(me))
+    });
     Some(cpu.unwrap_or(me))
 }
 
@@ -252,16 +256,13 @@ pub(crate) fn socket() -> u32 {
     })
 }
 
-/// Whether the vCPU of that CPU is preempted, as far as the caller can know. A guest is told by its
-/// host, if that tells; a thread knows it of its own CPU, as it runs there itself.
+/// Whether the vCPU of that CPU is preempted, as far as the caller can know: its host may tell. A
+/// thread knows it of its own CPU, as it runs there itself.
 pub(crate) fn preempted(cpu: usize) -> bool {
     let Some(me) = current() else { return false };
-    with(|engine| match engine.host.hypervisor {
-        true => {
-            let told = engine.vcpus.get(cpu).is_some_and(|vcpu| vcpu.preempted);
-            engine.host.tells_preempted && told
-        }
-        false => engine.schedule.cpu(me) == cpu,
+    with(|engine| match engine.host.tells_preempted {
+        true => engine.vcpus.get(cpu).is_some_and(|vcpu| vcpu.preempted),
+        false => !engine.host.hypervisor && engine.schedule.cpu(me) == cpu,
     })
 }
 

@@ -13,7 +13,7 @@ const LONGEST: Time = Time::ms(10_000);
 #[rustfmt::skip]
 static KEYS: &[Key<Host>] = &[
     Key::new("hypervisor", "It runs vCPUs of virtual machines, rather than threads", Domain::Flag, |h| Some(&mut h.hypervisor)),
-    Key::new("tells_preempted", "A guest learns which of its vCPUs are preempted", Domain::Flag, |h| Some(&mut h.tells_preempted)),
+    Key::new("tells_preempted", "A guest learns which of its vCPUs are preempted; threads, which others are", Domain::Flag, |h| Some(&mut h.tells_preempted)),
     Key::new("latency", "CFS: in this time each runnable vCPU of a CPU should run once", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.latency)),
     Key::new("granularity", "CFS: the shortest slice", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.granularity)),
     Key::new("wakeup", "CFS: a waking vCPU preempts one that has had this much more CPU time", Domain::Time(NONE, LONGEST), |h| Some(&mut h.scheduler.wakeup)),

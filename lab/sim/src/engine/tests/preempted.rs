@@ -245,9 +245,17 @@ fn a_guest_sees_its_vcpus_and_which_of_them_are_preempted() {
 fn a_thread_sees_the_cpu_of_the_machine() {
     let threads = Host {
         hypervisor: false,
+        tells_preempted: false,
         ..HOST
     };
     let seen = looks_at_preemptions(&threads);
     assert_eq!(seen[0], (false, true, vec![0]));
     assert_eq!(seen[1], (true, false, vec![0]));
+    // Those that are told have the numbers of vCPUs.
+    let told = Host {
+        tells_preempted: true,
+        ..threads
+    };
+    let guest = looks_at_preemptions(&HOST);
+    assert_eq!(looks_at_preemptions(&told), guest);
 }
