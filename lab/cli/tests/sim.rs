@@ -274,6 +274,8 @@ fn all_files_are_written() {
     }
     let svg = read("out.svg");
     assert!(svg.contains("overlock-lab sim micro") && svg.contains("vCPUs"));
+    let unsettled = rows.iter().any(|row| row["settled"] == false);
+    assert_eq!(svg.contains("hollow: not settled"), unsettled);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use overlock_report::picture::{
-    Axis, BLACK, COLOURS, Canvas, Chart, Color, RGBColor, ShapeStyle, pen, picture,
+    Axis, BLACK, COLOURS, Canvas, Chart, Color, RGBColor, ShapeStyle, WHITE, pen, picture,
 };
 
 use super::Row;
@@ -65,6 +65,9 @@ pub fn write(
         let title = format!("overlock-lab {command} {}", what(settings));
         canvas.text((24, 14), pen(20), title);
         canvas.text((24, 42), pen(13).grey(), machine.summary());
+        if rows.iter().any(|row| row.settled == Some(false)) {
+            canvas.text((24, 58), pen(12).grey(), "hollow: not settled");
+        }
         let axis = if command == "bench" {
             "threads"
         } else {
@@ -156,6 +159,9 @@ fn plot(canvas: &Canvas<'_>, lines: &[Line], threads: &[usize], axis: &str) {
                 line.colour.mix(0.5),
             );
             line.dot(canvas, *point);
+            if row.settled == Some(false) {
+                canvas.circle(*point, line.width() as i32, WHITE.filled());
+            }
         }
         match line.origin {
             Origin::Limit => canvas.dashes(points, line.style()),
