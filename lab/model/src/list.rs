@@ -13,7 +13,7 @@ use overlock_family::spin::faulty::{Faulty, FaultyRw, LostKick, NoExclusion, Rel
 
 use crate::scenario::exclusive::{Abilities as Exclusive, scenarios};
 use crate::scenario::reader_writer::Abilities as Shared;
-use crate::scenario::{Scenario, marked, reader_writer, reentrant, several, waiting};
+use crate::scenario::{Scenario, fair, marked, reader_writer, reentrant, several, waiting};
 use crate::world::World;
 
 /// A lock to check.
@@ -147,6 +147,12 @@ pub fn locks<W: World>() -> Vec<Lock> {
         let scenarios = scenarios(Exclusive::<W, sleep::RtMutex<W>>::timed());
         without_signals(sleep::RtMutex::<W>::NAME, scenarios)
     });
+    add!(sleep::FairOverlock::<W>::NAME, {
+        let mut scenarios = scenarios(Exclusive::<W, sleep::FairOverlock<W>>::full());
+        scenarios.extend(fair::fair::<W>());
+        scenarios.extend(adopted::<W, sleep::FairOverlock<W>>());
+        without_signals(sleep::FairOverlock::<W>::NAME, scenarios)
+    });
     overlock_family::rw_locks!(reader_writer);
     // Scenarios for one lock alone. `add_to!` leaves out the same locks as `add!`.
     macro_rules! add_to {
@@ -158,7 +164,7 @@ pub fn locks<W: World>() -> Vec<Lock> {
             }
         };
     }
-    add_to!(sleep::Overlock<W>, adopted::<W>());
+    add_to!(sleep::Overlock<W>, adopted::<W, sleep::Overlock<W>>());
     add_to!(sleep::Overlock<W>, marked::marked::<W>());
     add_to!(sleep::Overlock<W>, reentrant::reentrant::<W>());
     add_to!(OverlockRw<W>, reader_writer::barging::<W>());
@@ -226,8 +232,8 @@ pub fn locks<W: World>() -> Vec<Lock> {
 }
 
 /// The scenarios of a waiter for a condition that becomes a sleeper of the lock.
-fn adopted<W: World>() -> impl Iterator<Item = Scenario> {
-    let all = waiting::condvar::<W, sleep::Overlock<W>>().into_iter();
+fn adopted<W: World, L: RawLock>() -> impl Iterator<Item = Scenario> {
+    let all = waiting::condvar::<W, L>().into_iter();
     let names = [
         "all-locked",
         "one-locked",

@@ -2,6 +2,7 @@
 //! checker on every lock of the kind.
 
 pub mod exclusive;
+pub mod fair;
 pub mod marked;
 pub mod reader_writer;
 pub mod reentrant;

@@ -86,9 +86,8 @@ pub const SOURCES: &[Source] = sources! {
     CANCELLED => "core/src/sleep/cancel.rs";
     &["condvar"] => "core/src/sleep/condvar.rs";
     &["once"] => "core/src/sleep/once.rs";
-    &["overlock"] =>
-        "core/src/sleep/overlock.rs"
-        "core/src/sleep/reentrant.rs";
+    &["overlock", "fair_overlock"] => "core/src/sleep/overlock.rs";
+    &["overlock"] => "core/src/sleep/reentrant.rs";
     &["rt_mutex"] => "core/src/sleep/rt_mutex.rs";
     &["semaphore"] => "core/src/sleep/semaphore.rs";
     LISTED => "core/src/sleep/wait_list.rs";
@@ -152,6 +151,7 @@ pub const UNREACHABLE: &[Unreachable] = unreachable_sites! {
         "kernel_mutex", "kernel_mutex_inside", "kernel_mutex_none", "rwsem", "rwsem_none",
         "rwsem_count", "ww_mutex", "semaphore", "once", "barrier",
     ] => "requeue" "P::halt(word";
+    "core/src/sleep/overlock.rs", &["fair_overlock"] => "mark" "try_lock_marked";
     "core/src/sleep/wait_list.rs", LISTED => "halt_cancellable";
     "core/src/sleep/wait_list.rs", &[
         "kernel_mutex", "kernel_mutex_inside", "kernel_mutex_none", "rwsem", "rwsem_none",
