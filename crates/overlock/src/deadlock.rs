@@ -36,7 +36,8 @@
 //!
 //! Seen are the types that the validator sees, in waits without a limit. A wait for a
 //! [`Condvar`](crate::Condvar) is none. Each wait takes a backtrace, which allocates: not in signal
-//! handlers, and not for the locks of a global allocator.
+//! handlers, not for the locks of a global allocator, and not in the child of a program with
+//! threads after `fork`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
