@@ -3,6 +3,7 @@
 //! Programs use crate `overlock`. The platform is a crate of its own because the validator of lock
 //! order, `overlock-lockdep`, runs on it too.
 #![deny(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!(

@@ -3,6 +3,7 @@
 //!
 //! Programs use crate `overlock`, which picks the platform of the system that it is built for.
 #![deny(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;
 mod barrier;

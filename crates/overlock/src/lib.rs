@@ -146,6 +146,7 @@
 //! execution; its data stay. `RtMutex`, [`WwMutex`], [`Parker`], [`wait`](fn@wait) and the raw locks
 //! in modules are the real ones: the checker does not see them, and hangs where they wait.
 #![deny(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod barrier;
 mod base;
