@@ -23,7 +23,7 @@ fn usage(who: i32) -> libc::rusage {
 }
 
 /// Usage of all threads but this one: switches, and microseconds.
-fn used() -> (i64, i64) {
+fn used() -> (libc::c_long, libc::c_long) {
     let sum = |who| {
         let usage = usage(who);
         let time = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;

@@ -12,7 +12,7 @@ use overlock::{CancelToken, Condvar, Linux, Mutex, PerCpuRwLock, RwLock, Semapho
 use overlock_core::Platform;
 
 /// Number of times that this thread has gone to sleep.
-fn sleeps() -> i64 {
+fn sleeps() -> libc::c_long {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: valid for the write.
     let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
