@@ -153,15 +153,8 @@ impl<R: RawLock, T: ?Sized> Lock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire(&self, level: u8) -> R::Token {
-        let mut wanted = self
-            .raw
-            .wanted(How::of::<R>(), level, || self.raw.is_contended());
-        let token = match wanted.attempt(|| self.raw.try_lock()) {
-            Some(token) => token,
-            None => self.raw.lock(),
-        };
-        wanted.acquired();
-        token
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_lock());
+        (self.raw).acquire(How::of::<R>(), level, queue, attempt, || self.raw.lock())
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]

@@ -148,13 +148,8 @@ impl<R: RawLock<Token = ()>, I: ThreadId, T: ?Sized> ReentrantLock<R, I, T> {
         if self.raw.lock_again() {
             return;
         }
-        let mut wanted = self
-            .raw
-            .wanted(How::of::<R>(), 0, || self.raw.is_contended());
-        if wanted.attempt(|| self.raw.try_lock_first()).is_none() {
-            self.raw.lock_first();
-        }
-        wanted.acquired();
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_lock_first());
+        (self.raw).acquire(How::of::<R>(), 0, queue, attempt, || self.raw.lock_first());
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]

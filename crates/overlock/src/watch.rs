@@ -136,17 +136,33 @@ impl<R> Watched<R> {
         self.raw
     }
 
-    /// The lock is about to be acquired, however long that takes.
+    /// Acquires by `wait`, however long that takes, or before by `attempt`, which does not wait,
+    /// where watchers need to know whether the caller waits. `queue` tells whether others wait.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline(always)]
-    pub(crate) fn wanted(&self, how: How, level: u8, queue: impl Fn() -> bool) -> Wanted<'_, R> {
-        Wanted {
-            order: self.order.wanted(&self.raw, how, level),
-            counts: self.counts.wanted(&self.raw, how, queue),
-        }
+    pub(crate) fn acquire<T>(
+        &self,
+        how: How,
+        level: u8,
+        queue: impl Fn() -> bool,
+        attempt: impl FnOnce() -> Option<T>,
+        wait: impl FnOnce() -> T,
+    ) -> T {
+        let mut order = self.order.wanted(&self.raw, how, level);
+        let wait = || {
+            order.waits();
+            wait()
+        };
+        let token = match counts::is_on() {
+            true => (self.counts).acquire(&self.raw, how, queue, attempt, wait, |_| true),
+            false if order::TRIES => attempt().unwrap_or_else(wait),
+            false => wait(),
+        };
+        order.acquired();
+        token
     }
 
-    /// Acquires by `attempt`, which does not wait. `queue` tells whether others wait.
+    /// Acquires by `attempt`, which does not wait. `queue` as above.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline(always)]
     pub(crate) fn attempt<T>(
@@ -155,12 +171,11 @@ impl<R> Watched<R> {
         queue: impl Fn() -> bool,
         attempt: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
-        self.order.attempt(&self.raw, how, || {
-            let wanted = self.counts.wanted(&self.raw, how, queue);
-            let token = attempt()?;
-            wanted.acquired();
-            Some(token)
-        })
+        self.order
+            .attempt(&self.raw, how, || match counts::is_on() {
+                true => self.counts.attempt(&self.raw, how, queue, attempt),
+                false => attempt(),
+            })
     }
 
     /// Acquires by `attempt`, or else by `wait`, which ends by itself.
@@ -173,18 +188,14 @@ impl<R> Watched<R> {
         attempt: impl FnOnce() -> Option<T>,
         wait: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
-        self.order.attempt(&self.raw, how, || {
-            let mut wanted = self.counts.wanted(&self.raw, how, queue);
-            let token = attempt().or_else(|| {
-                wanted.waits();
-                wait()
-            });
-            match token {
-                Some(_) => wanted.acquired(),
-                None => wanted.gave_up(),
-            }
-            token
-        })
+        self.order
+            .attempt(&self.raw, how, || match counts::is_on() {
+                true => {
+                    let attempt = || attempt().map(Some);
+                    (self.counts).acquire(&self.raw, how, queue, attempt, wait, Option::is_some)
+                }
+                false => attempt().or_else(wait),
+            })
     }
 
     /// Releases the lock by `release`.
@@ -254,35 +265,5 @@ impl Paused {
         let token = self.order.end(lock);
         of.counts.end(self.counts);
         token
-    }
-}
-
-/// An acquisition that may wait.
-pub(crate) struct Wanted<'a, R> {
-    order: order::Wanted,
-    counts: counts::Wanted<'a, R>,
-}
-
-impl<R> Wanted<'_, R> {
-    /// Tries `attempt`, which does not wait, where watchers need to know whether the caller waits.
-    /// If it fails, the caller waits for the lock.
-    #[inline(always)]
-    pub(crate) fn attempt<T>(&mut self, attempt: impl FnOnce() -> Option<T>) -> Option<T> {
-        if !order::TRIES && !self.counts.is_on() {
-            return None;
-        }
-        let token = attempt();
-        if token.is_none() {
-            self.order.waits();
-            self.counts.waits();
-        }
-        token
-    }
-
-    /// The lock is acquired.
-    #[inline(always)]
-    pub(crate) fn acquired(self) {
-        self.order.acquired();
-        self.counts.acquired();
     }
 }

@@ -33,29 +33,19 @@ impl<R: RawRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_read(&self, level: u8) -> R::Read {
-        let mut wanted = self
-            .raw
-            .wanted(How::reader::<R>(), level, || self.raw.is_contended());
-        let token = match wanted.attempt(|| self.raw.try_read()) {
-            Some(token) => token,
-            None => self.raw.read(),
-        };
-        wanted.acquired();
-        token
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_read());
+        (self.raw).acquire(How::reader::<R>(), level, queue, attempt, || {
+            self.raw.read()
+        })
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_write(&self, level: u8) -> R::Write {
-        let mut wanted = self
-            .raw
-            .wanted(How::writer::<R>(), level, || self.raw.is_contended());
-        let token = match wanted.attempt(|| self.raw.try_write()) {
-            Some(token) => token,
-            None => self.raw.write(),
-        };
-        wanted.acquired();
-        token
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_write());
+        (self.raw).acquire(How::writer::<R>(), level, queue, attempt, || {
+            self.raw.write()
+        })
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]

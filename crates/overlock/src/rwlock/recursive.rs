@@ -23,15 +23,10 @@ impl<R: RawRecursiveRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_recursive(&self) -> R::Read {
-        let mut wanted = self
-            .raw
-            .wanted(How::recursive::<R>(), 0, || self.raw.is_contended());
-        let token = match wanted.attempt(|| self.raw.try_read_recursive()) {
-            Some(token) => token,
-            None => self.raw.read_recursive(),
-        };
-        wanted.acquired();
-        token
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_read_recursive());
+        (self.raw).acquire(How::recursive::<R>(), 0, queue, attempt, || {
+            self.raw.read_recursive()
+        })
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]

@@ -49,15 +49,10 @@ impl<R: RawUpgradeRwLock, T: ?Sized> SharedLock<R, T> {
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     fn acquire_upgradable(&self) -> R::Upgradable {
-        let mut wanted = self
-            .raw
-            .wanted(How::upgradable::<R>(), 0, || self.raw.is_contended());
-        let token = match wanted.attempt(|| self.raw.try_upgradable()) {
-            Some(token) => token,
-            None => self.raw.upgradable(),
-        };
-        wanted.acquired();
-        token
+        let (queue, attempt) = (|| self.raw.is_contended(), || self.raw.try_upgradable());
+        (self.raw).acquire(How::upgradable::<R>(), 0, queue, attempt, || {
+            self.raw.upgradable()
+        })
     }
 
     #[cfg_attr(feature = "lockdep", track_caller)]

@@ -1,8 +1,12 @@
 //! Without statistics.
 
-use std::marker::PhantomData;
-
 use crate::watch::{How, Sort};
+
+/// Whether acquisitions are counted.
+#[inline(always)]
+pub(crate) const fn is_on() -> bool {
+    false
+}
 
 /// The part of a lock that counts.
 pub(crate) struct Key;
@@ -18,10 +22,30 @@ impl Key {
         Key
     }
 
-    /// The lock is about to be acquired.
+    /// Acquires by `attempt`, or else by `wait`.
     #[inline(always)]
-    pub(crate) fn wanted<R>(&self, _: &R, _: How, _: impl Fn() -> bool) -> Wanted<'_, R> {
-        Wanted(PhantomData)
+    pub(crate) fn acquire<R, T>(
+        &self,
+        _: &R,
+        _: How,
+        _: impl Fn() -> bool,
+        attempt: impl FnOnce() -> Option<T>,
+        wait: impl FnOnce() -> T,
+        _: impl Fn(&T) -> bool,
+    ) -> T {
+        attempt().unwrap_or_else(wait)
+    }
+
+    /// Acquires by `attempt`.
+    #[inline(always)]
+    pub(crate) fn attempt<R, T>(
+        &self,
+        _: &R,
+        _: How,
+        _: impl Fn() -> bool,
+        attempt: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        attempt()
     }
 
     /// Releases the lock by `release`.
@@ -47,25 +71,3 @@ impl Key {
 
 /// An acquisition that is released for a while.
 pub(crate) struct Paused;
-
-/// An acquisition that may wait.
-pub(crate) struct Wanted<'a, R>(PhantomData<&'a R>);
-
-impl<R> Wanted<'_, R> {
-    #[inline(always)]
-    pub(crate) fn is_on(&self) -> bool {
-        false
-    }
-
-    /// The lock is not free, and the caller waits for it.
-    #[inline(always)]
-    pub(crate) fn waits(&mut self) {}
-
-    /// The lock is acquired.
-    #[inline(always)]
-    pub(crate) fn acquired(self) {}
-
-    /// It is not.
-    #[inline(always)]
-    pub(crate) fn gave_up(self) {}
-}

@@ -4,8 +4,9 @@ use std::panic::Location;
 use std::ptr;
 
 use overlock_stat::ObjectKind;
-use overlock_stat::lock::{Begun, Lock, Name, State, Waiting, here};
-use overlock_stat::mode::is_on;
+use overlock_stat::Site;
+use overlock_stat::lock::{Lock, Name, State, here};
+pub(crate) use overlock_stat::mode::is_on;
 
 use crate::watch::{How, Sort};
 
@@ -47,27 +48,92 @@ impl Key {
         }
     }
 
-    /// The lock is about to be acquired.
+    /// Acquires by `attempt`, which does not wait, or else by `wait`. `has` tells whether the
+    /// result of that is an acquisition, and `queue` whether others wait.
     #[inline(always)]
-    pub(crate) fn wanted<'a, R>(
-        &'a self,
-        raw: &'a R,
+    pub(crate) fn acquire<R, T>(
+        &self,
+        raw: &R,
         how: How,
         queue: impl Fn() -> bool,
-    ) -> Wanted<'a, R> {
-        let mut wanted = Wanted {
-            key: self,
-            raw,
-            how,
-            stage: Stage::Off,
-        };
-        if is_on() {
-            // The address of a variable says in which frame the caller is.
-            let frame = ptr::from_ref(&wanted).addr();
-            let lock = self.lock(raw, how);
-            wanted.stage = Stage::Begun(lock.begins(queue(), frame, here()));
+        attempt: impl FnOnce() -> Option<T>,
+        wait: impl FnOnce() -> T,
+        has: impl Fn(&T) -> bool,
+    ) -> T {
+        let at = At::here();
+        let frame = ptr::from_ref(&at).addr();
+        self.acquire_at(raw, how, (frame, at), queue, attempt, wait, has)
+    }
+
+    /// A call, so that acquisitions which are not counted save no registers for it.
+    #[allow(clippy::too_many_arguments)] // all of `acquire`
+    #[inline(never)]
+    fn acquire_at<R, T>(
+        &self,
+        raw: &R,
+        how: How,
+        (frame, at): (usize, At),
+        queue: impl Fn() -> bool,
+        attempt: impl FnOnce() -> Option<T>,
+        wait: impl FnOnce() -> T,
+        has: impl Fn(&T) -> bool,
+    ) -> T {
+        let lock = self.lock(raw, how);
+        let begun = lock.begins(queue(), frame, at.0);
+        if let Some(token) = attempt() {
+            lock.taken(begun);
+            self.is_taken(how);
+            return token;
         }
-        wanted
+        let waiting = lock.waits(begun, frame);
+        let token = wait();
+        match has(&token) {
+            true => {
+                lock.over(waiting);
+                self.is_taken(how);
+            }
+            false => lock.gave_up(waiting),
+        }
+        token
+    }
+
+    /// Acquires by `attempt`, which does not wait. `queue` as above.
+    #[inline(always)]
+    pub(crate) fn attempt<R, T>(
+        &self,
+        raw: &R,
+        how: How,
+        queue: impl Fn() -> bool,
+        attempt: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        let at = At::here();
+        let frame = ptr::from_ref(&at).addr();
+        self.attempt_at(raw, how, (frame, at), queue, attempt)
+    }
+
+    /// As above.
+    #[inline(never)]
+    fn attempt_at<R, T>(
+        &self,
+        raw: &R,
+        how: How,
+        (frame, at): (usize, At),
+        queue: impl Fn() -> bool,
+        attempt: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        let lock = self.lock(raw, how);
+        let begun = lock.begins(queue(), frame, at.0);
+        let token = attempt()?;
+        lock.taken(begun);
+        self.is_taken(how);
+        Some(token)
+    }
+
+    #[inline]
+    fn is_taken(&self, how: How) {
+        if let How::Sent { shared: false } = how {
+            self.state.is_anybodys();
+        }
     }
 
     /// Releases the lock by `release`.
@@ -112,56 +178,14 @@ impl Key {
 /// and whether it may be handed on.
 pub(crate) struct Paused(Option<u32>, bool);
 
-enum Stage {
-    Off,
-    Begun(Begun),
-    Waiting(Waiting),
-}
+/// A place in the caller's code. Its own address says in which frame the caller is.
+#[derive(Clone, Copy)]
+struct At(Site);
 
-/// An acquisition that may wait.
-pub(crate) struct Wanted<'a, R> {
-    key: &'a Key,
-    raw: &'a R,
-    how: How,
-    stage: Stage,
-}
-
-impl<R> Wanted<'_, R> {
+impl At {
     #[inline(always)]
-    pub(crate) fn is_on(&self) -> bool {
-        !matches!(self.stage, Stage::Off)
-    }
-
-    /// The lock is not free, and the caller waits for it.
-    #[inline(always)]
-    pub(crate) fn waits(&mut self) {
-        if let Stage::Begun(begun) = std::mem::replace(&mut self.stage, Stage::Off) {
-            let frame = ptr::from_ref(self).addr();
-            let lock = self.key.lock(self.raw, self.how);
-            self.stage = Stage::Waiting(lock.waits(begun, frame));
-        }
-    }
-
-    /// The lock is acquired.
-    #[inline(always)]
-    pub(crate) fn acquired(self) {
-        let lock = || self.key.lock(self.raw, self.how);
-        match self.stage {
-            Stage::Off => return,
-            Stage::Begun(begun) => lock().taken(begun),
-            Stage::Waiting(waiting) => lock().over(waiting),
-        }
-        if let How::Sent { shared: false } = self.how {
-            self.key.state.is_anybodys();
-        }
-    }
-
-    /// It is not.
-    #[inline(always)]
-    pub(crate) fn gave_up(self) {
-        if let Stage::Waiting(waiting) = self.stage {
-            self.key.lock(self.raw, self.how).gave_up(waiting);
-        }
+    fn here() -> At {
+        At(here())
     }
 }
 
