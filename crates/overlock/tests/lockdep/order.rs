@@ -12,6 +12,7 @@ static A: Mutex<u32> = Mutex::named("A", 0);
 static B: Mutex<u32> = Mutex::named("B", 0);
 static C: Mutex<u32> = Mutex::named("C", 0);
 
+#[inline(never)] // its name is in backtraces
 fn both(first: &Mutex<u32>, second: &Mutex<u32>) {
     let _first = first.lock();
     let _second = second.lock();
