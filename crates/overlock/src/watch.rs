@@ -35,38 +35,34 @@ pub(crate) enum How {
 impl How {
     /// Of a mutex.
     pub(crate) const fn of<R: RawLock>() -> How {
-        match R::IS_SENT {
-            true => How::Sent { shared: false },
-            false => How::Exclusive,
-        }
+        How::Exclusive.of_sent(R::IS_SENT)
     }
 
     pub(crate) const fn writer<R: RawRwLock>() -> How {
-        match R::IS_SENT {
-            true => How::Sent { shared: false },
-            false => How::Exclusive,
-        }
+        How::Exclusive.of_sent(R::IS_SENT)
     }
 
     pub(crate) const fn upgradable<R: RawRwLock>() -> How {
-        match R::IS_SENT {
-            true => How::Sent { shared: false },
-            false => How::Upgradable,
-        }
+        How::Upgradable.of_sent(R::IS_SENT)
     }
 
     pub(crate) const fn reader<R: RawRwLock>() -> How {
-        match (R::IS_SENT, R::IS_RECURSIVE) {
-            (true, _) => How::Sent { shared: true },
-            (false, true) => How::Recursive,
-            (false, false) => How::Shared,
+        match R::IS_RECURSIVE {
+            true => How::recursive::<R>(),
+            false => How::Shared.of_sent(R::IS_SENT),
         }
     }
 
     pub(crate) const fn recursive<R: RawRwLock>() -> How {
-        match R::IS_SENT {
-            true => How::Sent { shared: true },
-            false => How::Recursive,
+        How::Recursive.of_sent(R::IS_SENT)
+    }
+
+    /// The same, of a lock whose acquisitions may be handed on.
+    const fn of_sent(self, is_sent: bool) -> How {
+        match self {
+            how if !is_sent => how,
+            How::Shared | How::Recursive => How::Sent { shared: true },
+            _ => How::Sent { shared: false },
         }
     }
 }

@@ -355,13 +355,13 @@ impl<P: FutexPlatform> OverlockRw<P> {
     }
 }
 
-/// Whether a sleeper waits for the reader that leaves, with `before` the word before: it was the
-/// last reader, or the last one except the upgrader. While a writer is inside, nobody waits for
-/// readers.
+/// Whether a sleeper waits for the reader that leaves, with `before` the word before, which says
+/// that some sleep: it was the last reader, or the last one except the upgrader. While a writer is
+/// inside, nobody waits for readers.
 fn is_awaited(before: u32) -> bool {
     before & WRITING == 0
         && match before & READERS {
-            1 => before & (FIRST | OTHERS) != 0,
+            1 => true,
             2 => before & UPGRADING != 0,
             _ => false,
         }

@@ -3,10 +3,9 @@
 use std::panic::Location;
 use std::ptr;
 
-use overlock_stat::ObjectKind;
-use overlock_stat::Site;
 use overlock_stat::lock::{Lock, Name, State, here};
 pub(crate) use overlock_stat::mode::is_on;
+use overlock_stat::{ObjectKind, Site};
 
 use crate::watch::{How, Sort};
 
@@ -60,9 +59,10 @@ impl Key {
         wait: impl FnOnce() -> T,
         has: impl Fn(&T) -> bool,
     ) -> T {
-        let at = At::here();
-        let frame = ptr::from_ref(&at).addr();
-        self.acquire_at(raw, how, (frame, at), queue, attempt, wait, has)
+        let site = here();
+        // The address of a variable says in which frame the caller is.
+        let at = (ptr::from_ref(&site).addr(), site);
+        self.acquire_at(raw, how, at, queue, attempt, wait, has)
     }
 
     /// A call, so that acquisitions which are not counted save no registers for it.
@@ -72,14 +72,14 @@ impl Key {
         &self,
         raw: &R,
         how: How,
-        (frame, at): (usize, At),
+        (frame, site): (usize, Site),
         queue: impl Fn() -> bool,
         attempt: impl FnOnce() -> Option<T>,
         wait: impl FnOnce() -> T,
         has: impl Fn(&T) -> bool,
     ) -> T {
         let lock = self.lock(raw, how);
-        let begun = lock.begins(queue(), frame, at.0);
+        let begun = lock.begins(queue(), frame, site);
         if let Some(token) = attempt() {
             lock.taken(begun);
             self.is_taken(how);
@@ -106,9 +106,10 @@ impl Key {
         queue: impl Fn() -> bool,
         attempt: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
-        let at = At::here();
-        let frame = ptr::from_ref(&at).addr();
-        self.attempt_at(raw, how, (frame, at), queue, attempt)
+        let site = here();
+        // As above.
+        let at = (ptr::from_ref(&site).addr(), site);
+        self.attempt_at(raw, how, at, queue, attempt)
     }
 
     /// As above.
@@ -117,12 +118,12 @@ impl Key {
         &self,
         raw: &R,
         how: How,
-        (frame, at): (usize, At),
+        (frame, site): (usize, Site),
         queue: impl Fn() -> bool,
         attempt: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
         let lock = self.lock(raw, how);
-        let begun = lock.begins(queue(), frame, at.0);
+        let begun = lock.begins(queue(), frame, site);
         let token = attempt()?;
         lock.taken(begun);
         self.is_taken(how);
@@ -154,12 +155,11 @@ impl Key {
     /// The lock is about to be released for a while.
     #[inline(always)]
     pub(crate) fn pause<R>(&self, raw: &R) -> Paused {
+        if !is_on() {
+            return Paused(None, false);
+        }
         let is_sent = self.state.is_sent();
-        let site = match is_on() {
-            true => self.lock(raw, How::Exclusive).pause(),
-            false => None,
-        };
-        Paused(site, is_sent)
+        Paused(self.lock(raw, How::Exclusive).pause(), is_sent)
     }
 
     /// It is acquired again.
@@ -177,17 +177,6 @@ impl Key {
 /// An acquisition that is released for a while, with its call site (`None` if it was not counted),
 /// and whether it may be handed on.
 pub(crate) struct Paused(Option<u32>, bool);
-
-/// A place in the caller's code. Its own address says in which frame the caller is.
-#[derive(Clone, Copy)]
-struct At(Site);
-
-impl At {
-    #[inline(always)]
-    fn here() -> At {
-        At(here())
-    }
-}
 
 /// Runs when the program is loaded.
 // SAFETY: the section is an array of such functions, which the loader calls.
