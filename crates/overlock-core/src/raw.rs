@@ -52,12 +52,6 @@ pub unsafe trait RawLock: Create + Send + Sync + 'static {
     /// Whether a thread waits for the lock. A snapshot, as [`is_locked`](Self::is_locked).
     fn is_contended(&self) -> bool;
 
-    /// The same in front of an acquisition, where the answer may be wrong and should be cheap.
-    #[inline(always)]
-    fn seems_contended(&self) -> bool {
-        self.is_contended()
-    }
-
     /// Whether the lock is an [`Overlock`](crate::sleep::Overlock) of this platform, at the same
     /// address. Condition variables make the threads that they notify sleepers of such a lock.
     fn is_overlock<P: Platform>(&self) -> bool {

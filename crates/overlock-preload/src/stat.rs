@@ -36,7 +36,7 @@ pub(crate) use overlock_stat::sampling::{sampled, unfair_weight, weight};
 pub(crate) use overlock_stat::single::{has_released, notes, releases, takes};
 pub(crate) use overlock_stat::table::{keeping_errno, start};
 pub(crate) use overlock_stat::{Spot, Wait, Where, flight, is_used};
-use overlock_stat::{clock, objects, record, single, table, threads};
+use overlock_stat::{clock, objects, record, sampling, single, table, threads};
 
 use crate::site::Site;
 use crate::{config, real, thread};
@@ -92,11 +92,13 @@ pub(crate) fn thread_id() -> Option<u32> {
     id.filter(|&id| id != 0)
 }
 
-/// Whether an acquisition of the lock while others wait has to be looked at; `count` is the number
-/// of its acquisitions.
-#[inline(always)]
-pub(crate) fn looks_at_unfair(object: usize, count: u32) -> bool {
-    unfair_weight(count, true).is_some() || notes_owner(object, count)
+/// How many acquisitions of the lock pass, after `count` of them, before one has to be looked at.
+pub(crate) fn left(object: usize, count: u32, is_waited_for: bool) -> u32 {
+    let left = sampling::left(count, is_waited_for);
+    match config::is_profiled() {
+        true => left.min(single::left(object, count, is_waited_for)),
+        false => left,
+    }
 }
 
 /// Whether the owner that has acquired the lock after `count` others, while threads wait, is noted
@@ -110,7 +112,7 @@ pub(crate) fn notes_owner(object: usize, count: u32) -> bool {
 /// owner's flight.
 #[inline]
 pub(crate) fn has_release_noted(observed: &AtomicU32) {
-    if config::is_profiled() && observed.load(Relaxed) == 0 {
+    if observed.load(Relaxed) == 0 {
         // Relaxed: a late or lost mark is a release that is not noted. The number of a flight that
         // an owner stores meanwhile has its release looked at, too.
         _ = observed.compare_exchange(0, flight::NOTED, Relaxed, Relaxed);

@@ -259,6 +259,20 @@ pub fn notes(object: usize, count: u32) -> bool {
     !is_left_out(again, count)
 }
 
+/// How many acquisitions of a lock pass, after `count` of them, before one's owner has to be noted,
+/// if threads wait for it then.
+pub fn left(object: usize, count: u32, is_waited_for: bool) -> u32 {
+    let Some(waits) = waits() else {
+        return u32::MAX;
+    };
+    let again = waits.owner(object as u64).again.load(Relaxed);
+    match again.wrapping_sub(count) {
+        left if left <= LEFT_OUT => left,
+        _ if is_waited_for => 0,
+        _ => u32::MAX,
+    }
+}
+
 /// Whether the acquisition after `count` others is one of those before the number `again`.
 #[inline(always)]
 fn is_left_out(again: u32, count: u32) -> bool {

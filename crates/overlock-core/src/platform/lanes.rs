@@ -73,12 +73,6 @@ pub trait ByteLanes: Lanes<u32, u16> {
         self.load(order) as u8
     }
 
-    /// Bytes 1 and 2. `order` is `Relaxed` or `Acquire`.
-    #[inline]
-    fn middle_load(&self, order: Ordering) -> u16 {
-        (self.load(order) >> 8) as u16
-    }
-
     /// Replaces byte 0. `order` is `Relaxed` or `Release`.
     #[inline]
     fn byte0_store(&self, value: u8, order: Ordering) {
@@ -273,24 +267,6 @@ impl ByteLanes for AtomicU32 {
 
     #[cfg(all(target_arch = "x86_64", not(miri), not(overlock_portable)))]
     #[inline(always)]
-    fn middle_load(&self, order: Ordering) -> u16 {
-        debug_assert!(matches!(order, Ordering::Relaxed | Ordering::Acquire));
-        let value: u16;
-        // SAFETY: as for `byte0_store`; both bytes lie within `self`, so within a cache line, where
-        // a load is single-copy atomic at any address.
-        unsafe {
-            core::arch::asm!(
-                "mov {v:x}, word ptr [{p} + 1]",
-                p = in(reg) self.as_ptr(),
-                v = out(reg) value,
-                options(nostack, preserves_flags)
-            );
-        }
-        value
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri), not(overlock_portable)))]
-    #[inline(always)]
     fn byte0_store(&self, value: u8, order: Ordering) {
         debug_assert!(matches!(order, Ordering::Relaxed | Ordering::Release));
         // SAFETY: byte 0 is the first in memory on x86-64 and lies within `self`; the store refines
@@ -475,7 +451,7 @@ mod tests {
         )
     }
 
-    fn bytes<A: ByteLanes>(word: u32, value: u8, current: u8) -> ([u32; 4], [u8; 3], u16) {
+    fn bytes<A: ByteLanes>(word: u32, value: u8, current: u8) -> ([u32; 4], [u8; 3]) {
         let run = |operation: &dyn Fn(&A)| {
             let atomic = A::new(word);
             operation(&atomic);
@@ -495,7 +471,6 @@ mod tests {
                 A::new(word).byte0_swap(value, Ordering::AcqRel),
                 exchanged.unwrap_or_else(|old| old),
             ],
-            A::new(word).middle_load(Ordering::Acquire),
         )
     }
 

@@ -87,11 +87,6 @@ unsafe impl<L: RawSendLock + ConstLock + RawLock<Token = ()>> RawLock for Sent<L
         self.0.is_contended()
     }
 
-    #[inline(always)]
-    fn seems_contended(&self) -> bool {
-        self.0.seems_contended()
-    }
-
     fn is_overlock<Q: Platform>(&self) -> bool {
         self.0.is_overlock::<Q>()
     }

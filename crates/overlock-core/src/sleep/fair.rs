@@ -67,11 +67,6 @@ unsafe impl<P: FutexPlatform> RawLock for FairOverlock<P> {
         self.0.is_contended()
     }
 
-    #[inline(always)]
-    fn seems_contended(&self) -> bool {
-        self.0.seems_contended()
-    }
-
     fn is_overlock<Q: Platform>(&self) -> bool {
         self.0.is_overlock::<Q>()
     }

@@ -562,13 +562,6 @@ unsafe impl<P: FutexPlatform> RawLock for Overlock<P> {
         self.word.load(Relaxed) >= SLEEPER
     }
 
-    /// Without byte 0, for whose store a load of the word would wait, and so for the unlock before.
-    /// Misses sleepers in multiples of 2^14.
-    #[inline(always)]
-    fn seems_contended(&self) -> bool {
-        self.word.middle_load(Relaxed) >= (SLEEPER >> 8) as u16
-    }
-
     fn is_overlock<Q: Platform>(&self) -> bool {
         TypeId::of::<P>() == TypeId::of::<Q>()
     }

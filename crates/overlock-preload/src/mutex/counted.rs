@@ -1,7 +1,10 @@
 //! Acquisitions and releases [with statistics](crate::stat).
+//!
+//! A normal or adaptive mutex knows which acquisition is looked at next, and how many are left
+//! until then: the fast path counts these down, and asks nothing else.
 
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use overlock_core::raw::RawLock;
 use overlock_shared::ObjectKind;
@@ -30,32 +33,68 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
     // Decided before the acquisition: while that atomic operation is under way the processor has
     // nothing else to do, and after it this would cost extra. The general path decides again, and
     // gives the thread its name: no call here, so no registers are saved.
-    let count = mutex.acquisitions().load(Relaxed);
     let name = known();
-    let is_general = name == 0
-        || stat::sampled(count)
-        || is_within(mutex.spare().load(Relaxed), count)
-        || lock.seems_contended() && stat::looks_at_unfair(mutex.address(), count);
+    let is_general = name == 0 || is_due(mutex.plan().load(Relaxed));
     if is_general || lock.try_lock().is_none() {
         return lock_generally(mutex, site);
     }
-    // Loaded once more: others may have acquired it since then.
-    let count = mutex.acquisitions().load(Relaxed);
-    mutex.acquisitions().store(count.wrapping_add(1), Relaxed);
+    // Loaded once more: others may have acquired it since then. So it may be overdue.
+    let plan = mutex.plan().load(Relaxed);
+    mutex.plan().store(plan.wrapping_sub(ONE), Relaxed);
     mutex.note(site);
     mutex.owner.store(name, Relaxed);
     probes::mutex_acquired(mutex.address());
     0
 }
 
-/// Whether the acquisition after `count` others is among the watched ones, which end with the
-/// number `until`.
+/// One acquisition in a [plan](Mutex::plan).
+const ONE: u64 = 1 << u32::BITS;
+
+/// Whether a plan has none left before the next look.
 #[inline(always)]
-fn is_within(until: u32, count: u32) -> bool {
-    until.wrapping_sub(count).wrapping_sub(1) < WATCHED
+fn is_due(plan: u64) -> bool {
+    (plan as i64) < ONE as i64
 }
 
 impl Mutex {
+    /// Of a normal or adaptive mutex, in the upper half how many acquisitions are left until one is
+    /// looked at, which is signed, since looks may be overdue; in the lower half that one's number.
+    /// Of another kind the lower half of the owner's call site, and the number of acquisitions. It
+    /// is a word that the lock leaves free, and owners write it.
+    #[inline(always)]
+    fn plan(&self) -> &AtomicU64 {
+        &self.lock[1]
+    }
+
+    /// The number of acquisitions, modulo 2^32.
+    fn acquisitions(&self) -> u32 {
+        let plan = self.plan().load(Relaxed);
+        match self.is_plain() {
+            true => (plan as u32).wrapping_sub((plan >> u32::BITS) as u32),
+            false => plan as u32,
+        }
+    }
+
+    /// The number by which the acquisition after `count` others is chosen: of one that is overdue
+    /// that which was due.
+    fn number(&self, count: u32) -> u32 {
+        let plan = self.plan().load(Relaxed);
+        match self.is_plain() && is_due(plan) {
+            true => plan as u32,
+            false => count,
+        }
+    }
+
+    /// Plans the next look, after `count` acquisitions. The caller owns the lock, which is plain.
+    fn look_after(&self, count: u32) {
+        let left = match self.is_watched(count) {
+            true => 0,
+            false => stat::left(self.address(), count, self.main().is_contended()),
+        };
+        let plan = u64::from(left) << u32::BITS | u64::from(count.wrapping_add(left));
+        self.plan().store(plan, Relaxed);
+    }
+
     fn at(&self, site: Site) -> Spot {
         Spot::of(Where {
             object: core::ptr::from_ref(self).addr(),
@@ -68,7 +107,7 @@ impl Mutex {
     fn holder(&self) -> flight::Holder {
         let site = match self.is_plain() {
             true => self.count.load(Relaxed),
-            false => self.spare().load(Relaxed),
+            false => (self.plan().load(Relaxed) >> u32::BITS) as u32,
         };
         let stack = flight::stack(self.observed.load(Relaxed), site);
         let tid = id_of(self.owner.load(Relaxed));
@@ -78,22 +117,9 @@ impl Mutex {
     /// Whether the acquisition after `count` others is recorded for the sake of later waiters: some
     /// are after a wait, so that the next waiter knows its holder's callers, and not only the call
     /// site. Of locks that threads wait for often these are a sample: `overlock` takes it for all.
-    #[inline(always)]
     fn is_watched(&self, count: u32) -> bool {
-        let until = match self.is_plain() {
-            true => self.spare().load(Relaxed),
-            false => stat::usage::watched_until(self.address()),
-        };
-        is_within(until, count)
-    }
-
-    /// Has the next acquisitions watched. The caller owns the lock.
-    fn watch(&self) {
-        let until = self.acquisitions().load(Relaxed).wrapping_add(WATCHED);
-        match self.is_plain() {
-            true => self.spare().store(until, Relaxed),
-            false => stat::usage::watch_until(self.address(), until),
-        }
+        let until = stat::usage::watched_until(self.address());
+        until.wrapping_sub(count).wrapping_sub(1) < WATCHED
     }
 
     /// Records the lower half of the owner's call site for later waiters, in a field that normal
@@ -109,12 +135,13 @@ impl Mutex {
         stat::takes_lock();
         let is_waited_for = self.main().is_contended();
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
-        let count = self.acquisitions().load(Relaxed);
+        let count = self.acquisitions();
+        let number = self.number(count);
         // A watched one counts for nothing: it is not chosen by chance.
         let watched = self.is_watched(count).then_some(0);
-        let weight = stat::weight(count, true).or(watched);
+        let weight = stat::weight(number, true).or(watched);
         let unfair = is_waited_for
-            .then(|| stat::unfair_weight(count, true))
+            .then(|| stat::unfair_weight(number, true))
             .flatten();
         let at = (unfair.is_some() || weight.is_some()).then(|| self.at(site));
         let error = self.try_acquire();
@@ -145,17 +172,16 @@ impl Mutex {
             return self.wait_again_counted(wait, site);
         }
         let at = self.at(site);
-        let before = self.acquisitions().load(Relaxed);
-        let waiting = stat::Wait::begin(at, self.holder(), before);
+        let waiting = stat::Wait::begin(at, self.holder(), self.acquisitions());
         stat::has_release_noted(&self.observed);
         let error = self.take(wait);
         if error == 0 {
-            let count = self.acquisitions().load(Relaxed);
+            let count = self.acquisitions();
             let over = waiting.over(count);
-            self.is_taken(stat::or_noted(over.flight), site);
             if stat::usage::may_watch(self.address(), over.now) {
-                self.watch();
+                stat::usage::watch_until(self.address(), count.wrapping_add(1 + WATCHED));
             }
+            self.is_taken(stat::or_noted(over.flight), site);
         } else {
             waiting.gave_up();
         }
@@ -173,8 +199,7 @@ impl Mutex {
             if error == 0 {
                 let flight = match wait {
                     Wait::Adopted if counts => {
-                        let count = self.acquisitions().load(Relaxed);
-                        let at = (raw::awaited(), count);
+                        let at = (raw::awaited(), self.acquisitions());
                         stat::or_noted(stat::WaitAgain::adopted(self.at(site), holder, at))
                     }
                     _ => 0,
@@ -184,26 +209,26 @@ impl Mutex {
             return error;
         }
         let at = self.at(site);
-        let before = self.acquisitions().load(Relaxed);
-        let waiting = stat::WaitAgain::begin(at, self.holder(), before);
+        let waiting = stat::WaitAgain::begin(at, self.holder(), self.acquisitions());
         stat::has_release_noted(&self.observed);
         let error = self.take(wait);
         if error == 0 {
-            let count = self.acquisitions().load(Relaxed);
-            self.is_taken(stat::or_noted(waiting.over(count)), site);
+            let flight = waiting.over(self.acquisitions());
+            self.is_taken(stat::or_noted(flight), site);
         }
         error
     }
 
     /// Records the acquisition for later waiters, and its flight for the release.
     fn is_taken(&self, flight: u32, site: Site) {
-        let count = self.acquisitions().load(Relaxed);
-        self.acquisitions().store(count.wrapping_add(1), Relaxed);
+        let count = self.acquisitions().wrapping_add(1);
         if self.is_plain() {
+            self.look_after(count);
             self.note(site);
             self.owner.store(me(), Relaxed);
         } else {
-            self.spare().store(site as u32, Relaxed);
+            let site = u64::from(site as u32) << u32::BITS;
+            self.plan().store(site | u64::from(count), Relaxed);
         }
         self.observed.store(flight, Relaxed);
     }
@@ -212,9 +237,13 @@ impl Mutex {
     #[cold]
     pub(super) fn release_recorded(&self, release: impl FnOnce()) {
         let flight = self.observed.load(Relaxed);
+        let count = self.acquisitions();
         if config::get().profile {
-            let count = self.acquisitions().load(Relaxed);
             stat::releases(self.address(), Some(count), false);
+        }
+        // Threads have begun to wait since the last look.
+        if self.is_plain() {
+            self.plan().store(count.into(), Relaxed);
         }
         if flight == 0 {
             return release();

@@ -42,27 +42,6 @@ impl Mutex {
             mark: unsafe { &*lock.wrapping_add(1) },
         }
     }
-
-    /// The number of acquisitions, modulo 2^32, if that is counted. It is in bytes that the lock
-    /// leaves free. Owners write it.
-    #[inline(always)]
-    pub(super) fn acquisitions(&self) -> &AtomicU32 {
-        let second = core::ptr::from_ref(&self.lock[1]);
-        // SAFETY: four bytes of the mutex's own, behind the lock.
-        unsafe { &*second.cast() }
-    }
-}
-
-impl Mutex {
-    /// With statistics, of a recursive or error-checking one the lower half of the owner's call
-    /// site; of another the number of acquisitions up to which they are watched. It is in bytes
-    /// that the lock leaves free, and owners write it.
-    #[inline(always)]
-    pub(super) fn spare(&self) -> &AtomicU32 {
-        let second: *const AtomicU32 = core::ptr::from_ref(&self.lock[1]).cast();
-        // SAFETY: the other half of the word of `acquisitions`, at the end of `lock`.
-        unsafe { &*second.wrapping_add(1) }
-    }
 }
 
 /// A mutex of any kind, glibc's too, as the lock that a condition variable releases and acquires.

@@ -197,7 +197,7 @@ pub(crate) fn may_watch(mutex: usize, now: u64) -> bool {
     may
 }
 
-/// Has the acquisitions of a mutex that is not plain watched, up to this number of them.
+/// Has the acquisitions of a mutex watched, up to this number of them.
 pub(crate) fn watch_until(mutex: usize, count: u32) {
     note(mutex).watched.store(count, Relaxed);
 }
