@@ -272,7 +272,7 @@ fn a_file_is_shown_with_all_keys() {
     let file = written(&dir, "own.toml", "base = \"barcelona\"\nhop = \"0.1us\"\n");
     let shown = text(overlock_lab().args(["sim", "--show", &format!("{file}:socket=60")]));
     let file = written(&dir, "shown.toml", &shown.replace("barcelona", "x7560"));
-    let again: Machine = spec::read(&file, &spec::Bases::none()).unwrap();
+    let again: Machine = spec::read(&file, &[]).unwrap();
     let named = Machine::named("barcelona:hop=100ns:socket=60ns").unwrap();
     assert_eq!(
         (again.costs, again.sockets, again.cores),
@@ -296,7 +296,7 @@ fn a_measured_machine_can_be_kept() {
     let text = String::from_utf8(shown.stdout).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = written(&dir, "kept.toml", &text);
-    let machine: Machine = spec::read(&file, &spec::Bases::none()).unwrap();
+    let machine: Machine = spec::read(&file, &[]).unwrap();
     assert_eq!(
         (machine.sockets, machine.costs.locked),
         (1, overlock_sim::Time::ns(9))

@@ -223,6 +223,10 @@ fn other_builds_are_refused() {
     says(["(commit 4d92672", "whose results are not those of"]);
     with(|build| build.changes = Some("89abcdef".to_owned()));
     says(["with changes 89abcdef", "whose results are not those of"]);
+    with(|build| build.program = "0.0.9".to_owned());
+    says(["overlock 0.0.9", "whose results are not those of"]);
+    with(|build| build.checks ^= true);
+    says(["with checks for misuse", "whose results are not those of"]);
     with(|build| build.profile = "quick".to_owned());
     says(["profile quick", "whose results are not those of"]);
     // Alone it has tables, whichever build has simulated it.
@@ -244,10 +248,10 @@ fn files_of_something_else_are_refused() {
         &whole.replacen(r#""version":4"#, r#""version":9"#, 1),
     );
     refused(place.sweep("new", &[]), &["is of format 9", "has format 4"]);
-    refused(
-        place.sweep("whole", &["--seeds", "7"]),
-        &["is of another grid, with seeds 1,2,3"],
-    );
+    let of_another = ["is of another grid, with seeds 1,2,3"];
+    refused(place.sweep("whole", &["--seeds", "7"]), &of_another);
+    place.sweep("seven", &["--seeds", "7"]).success();
+    refused(place.merge(&["seven", "whole"], "all"), &of_another);
     let grid = ["sweep", "--vcpus", "3", "--out"];
     let mut other = overlock_lab();
     other.arg("sim").args(grid).arg(place.path("whole"));

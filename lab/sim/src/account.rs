@@ -95,13 +95,10 @@ pub struct Counts {
     pub holders: u64,
     /// Those of a vCPU that waited for a lock.
     pub waiters: u64,
-    /// Halts.
     pub halts: u64,
-    /// Kicks.
     pub kicks: u64,
     /// Migrations: a vCPU ran on another CPU than before.
     pub migrations: u64,
-    /// Pause-loop exits.
     pub pause_exits: u64,
     /// Pause-loop exits that yielded the CPU to another vCPU.
     pub yields: u64,

@@ -18,50 +18,36 @@ pub enum Placement {
 }
 
 /// Parameters of the scheduler: the completely fair scheduler (CFS), or EEVDF (earliest eligible
-/// virtual deadline first).
+/// virtual deadline first). The [keys](crate::spec::Spec::keys) of a host say what each is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheduler {
-    /// CFS: in this time each runnable vCPU of a CPU should run once.
     pub latency: Time,
-    /// CFS: the shortest slice.
     pub granularity: Time,
-    /// CFS: a waking vCPU preempts one that has had this much more CPU time.
     pub wakeup: Time,
     /// EEVDF: the CPU time of a request. `None` selects CFS.
     pub request: Option<Time>,
-    /// The timer's period: slices end at a tick.
     pub tick: Time,
-    /// The cost of a context switch, cold start included.
     pub switch: Time,
-    /// The cost of a migration, as caches are cold.
     pub migration: Time,
-    /// An idle CPU takes work from others if it is usually idle for longer than this.
     pub worth: Time,
     /// The intervals at which idle CPUs look for work, and at which all CPUs compare their queues.
     pub balance: (Time, Time),
-    /// The placement of vCPUs at the start.
     pub placement: Placement,
 }
 
 /// Pause-loop exiting: the processor leaves a guest that spins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PauseExit {
-    /// A loop of pauses that lasts this long counts as spinning.
     pub window: Time,
-    /// Each exit multiplies the window by this, until the vCPU is scheduled anew.
     pub grow: u64,
-    /// Two pauses further apart than this are not in the same loop.
     pub gap: Time,
-    /// The cost of the exit, the search for a vCPU to yield to, and the entry.
     pub cost: Time,
 }
 
 /// The host's own threads, which take a CPU from its vCPU from time to time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chores {
-    /// The mean interval on each CPU.
     pub every: Time,
-    /// The mean length.
     pub length: Time,
 }
 
@@ -83,54 +69,39 @@ impl Chores {
     };
 }
 
-/// A host of vCPUs.
+/// A host of vCPUs. Its [keys](crate::spec::Spec::keys) say what each field is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
     /// Its name on the command line: a preset, and what differs from it, as in `kvm:poll=0ns`.
     pub name: Cow<'static, str>,
-    /// Its description.
     pub about: Cow<'static, str>,
-    /// Whether it runs vCPUs of virtual machines, rather than threads of an operating system.
     pub hypervisor: bool,
-    /// Whether a guest is told which of its vCPUs are preempted, as KVM's steal time record does.
-    /// Threads are told so by no system without a program in its kernel.
+    /// As KVM's steal time record does. Threads are told so by no system without a program in its
+    /// kernel.
     pub tells_preempted: bool,
-    /// The scheduler's parameters.
     pub scheduler: Scheduler,
-    /// From a halt until the next vCPU can run: an exit, or the way into the futex.
+    /// An exit, or the way into the futex.
     pub halt: Time,
-    /// The cost of a halt that is kicked while the host still polls. Threads: of one that finds its
-    /// word changed. A guest finds that out itself, in the time of a load.
+    /// A guest finds out by itself that its word has changed, in the time of a load.
     pub brief: Time,
-    /// The cost of a kick for the kicker: a hypercall, or a system call.
     pub kick: Time,
-    /// The same without sleepers.
     pub kick_nobody: Time,
-    /// Threads: how many cache lines a futex call needs of its bucket in the kernel, beside the
-    /// word: the lock, and what that guards. They move if another core has used the bucket last.
+    /// Beside the word: the lock of the bucket, and what that guards. They move if another core has
+    /// used the bucket last.
     pub bucket_lines: u64,
-    /// How long such a call has the bucket to itself, beside that.
     pub bucket_hold: Time,
-    /// From a kick until the sleeper runs on a CPU that has gone to sleep.
     pub wake_idle: Time,
-    /// The same on a CPU that was busy, or has not gone to sleep yet.
     pub wake_busy: Time,
-    /// A CPU that is idle for this long goes to sleep.
     pub awake: Time,
-    /// The longest time for which the host polls before it gives the CPU of a halted vCPU away, if
-    /// no other vCPU wants it. The host adapts the time, from zero up to this.
+    /// It polls if no other vCPU wants the CPU, and adapts the time, from zero up to this.
     pub poll: Time,
-    /// The shortest such time that is not zero. A host that polls in vain stops polling; one that
-    /// would have succeeded with a longer poll doubles the time.
+    /// A host that polls in vain stops polling; one that would have succeeded with a longer poll
+    /// doubles the time.
     pub first_poll: Time,
-    /// The host's own work.
     pub chores: Option<Chores>,
-    /// Pause-loop exiting.
     pub pause_exit: Option<PauseExit>,
-    /// A full memory barrier on all CPUs, requested by one.
     pub heavy_barrier: Time,
-    /// Whether a wait in a lock's queue begins with a spin where that is worth it, as on Linux. A
-    /// kernel's locks do not.
+    /// As on Linux. A kernel's locks do not.
     pub spins: bool,
 }
 

@@ -44,47 +44,33 @@ pub struct Place {
     pub cluster: usize,
 }
 
-/// Costs on a machine, as seen by one core without interference.
+/// Costs on a machine, as seen by one core without interference. Its
+/// [keys](crate::spec::Spec::keys) say what each is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// A load or a store that hits the first-level cache.
     pub hit: Time,
-    /// A locked instruction on a line that the core owns.
     pub locked: Time,
-    /// Getting a line that another core of the cluster has changed, or whose copies there must be
-    /// invalidated. Without meaning if the sockets have no clusters.
+    /// Also where copies in the cluster must be invalidated. Without meaning if the sockets have no
+    /// clusters.
     pub cluster: Time,
     /// As `cluster`, from another cluster of the socket, or from a core of the socket if it has no
     /// clusters.
     pub socket: Time,
-    /// Reading a line that the core's last-level cache has.
     pub shared: Time,
     /// As `socket`, from a socket one hop away.
     pub across: Time,
-    /// Additional cost of each further hop.
     pub hop: Time,
-    /// Between two readers that one cache serves one after the other.
     pub gap: Time,
-    /// A line that no cache has.
     pub memory: Time,
-    /// One iteration of a spin loop: a pause instruction, a load that hits, a branch.
     pub turn: Time,
-    /// The share of a transfer until the request is at the line's home.
     pub request: f64,
-    /// The share of a transfer from there until the owner loses the line. The rest is for the data.
     pub snoop: f64,
-    /// The share of a locked instruction before it locks its line: until then it waits for earlier
-    /// instructions.
+    /// Until then the instruction waits for earlier ones.
     pub locks_line: f64,
-    /// How many stores the buffer of a vCPU holds.
     pub stores: usize,
-    /// The largest random variation of a transfer, as a share of its length.
     pub jitter: f64,
-    /// The largest variation of a core's way to a line by distance, as a share of its length. Each
-    /// line has a place in the last-level cache, on a ring with the cores.
+    /// Each line has a place in the last-level cache, on a ring with the cores.
     pub ring: f64,
-    /// The speed of a hardware thread while its sibling computes, too, as a share of its speed
-    /// alone.
     pub sibling: f64,
 }
 
@@ -112,34 +98,25 @@ impl Costs {
     };
 }
 
-/// A machine.
+/// A machine. Its [keys](crate::spec::Spec::keys) say what each field is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// Its name on the command line: a preset, and what differs from it, as in
     /// `e5-2699v3:socket=60ns`.
     pub name: Cow<'static, str>,
-    /// Its description.
     pub about: Cow<'static, str>,
-    /// Number of sockets. All of them together have at most [`MOST_CORES`] cores.
+    /// All of them together have at most [`MOST_CORES`] cores.
     pub sockets: usize,
-    /// Number of clusters of each socket, which share its cores evenly: core complexes, tiles, or
-    /// quadrants of a mesh. 1 if it has none.
+    /// Core complexes, tiles, or quadrants of a mesh.
     pub clusters: usize,
-    /// Number of cores of each socket.
     pub cores: usize,
-    /// Number of hardware threads of each core.
     pub threads: usize,
-    /// Which cores have a last-level cache in common.
     pub last_level: Level,
-    /// Whether a last-level cache knows what its cores have, and so can answer readers by itself.
-    /// Otherwise each read snoops all cores.
+    /// Without it each read snoops all cores.
     pub inclusive: bool,
-    /// Whether a read of a line that its owner has changed takes the line over, so that the reader
-    /// can change it without another request. Otherwise both share it.
+    /// Without it the reader and the owner share the line.
     pub migratory: bool,
-    /// The connections between sockets.
     pub links: Links,
-    /// The costs of operations.
     pub costs: Costs,
 }
 

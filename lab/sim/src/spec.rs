@@ -6,15 +6,14 @@
 
 mod file;
 mod key;
-mod print;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use std::fmt::Write;
 
 pub use file::is_file;
 pub use key::{Domain, Field, Key, Value};
-pub use print::toml;
+pub(crate) use key::{Part, words};
 
 /// Something that has presets, and keys that change them.
 pub trait Spec: Clone + 'static {
@@ -59,7 +58,8 @@ pub struct Contradiction {
 }
 
 /// Text that names no machine, host or workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
 
 impl Error {
@@ -69,52 +69,22 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+/// Bases beside the presets: their names, and how to get each.
+pub type Bases<'a, T> = &'a [(&'static str, &'a dyn Fn() -> T)];
 
-impl std::error::Error for Error {}
-
-/// Bases beside the presets: their names, and how to get one.
-#[derive(Clone, Copy)]
-pub struct Bases<'a, T> {
-    /// Their names.
-    pub names: &'a [&'static str],
-    /// Returns the one of that name.
-    pub find: &'a dyn Fn(&str) -> Option<T>,
-}
-
-impl<T> Bases<'static, T> {
-    /// No bases beside the presets.
-    pub const fn none() -> Self {
-        Self {
-            names: &[],
-            find: &|_| None,
-        }
-    }
-}
-
-impl<T> fmt::Debug for Bases<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Bases").field(&self.names).finish()
-    }
-}
-
-impl<T: Spec> Bases<'_, T> {
-    fn get(&self, name: &str) -> Result<T, String> {
-        let preset = T::presets().iter().find(|preset| preset.name() == name);
-        preset
-            .cloned()
-            .or_else(|| (self.find)(name))
-            .ok_or_else(|| {
-                let names: Vec<&str> = T::presets().iter().map(T::name).collect();
-                let names = [&names, self.names].concat().join(", ");
-                let what = T::WHAT;
-                format!("unknown {what} '{name}'; the {what}s are {names}")
-            })
-    }
+/// The preset or the base of that name.
+fn named<T: Spec>(name: &str, bases: Bases<'_, T>) -> Result<T, String> {
+    let preset = T::presets().iter().find(|preset| preset.name() == name);
+    let base = || bases.iter().find(|(other, _)| *other == name);
+    preset
+        .cloned()
+        .or_else(|| base().map(|(_, get)| get()))
+        .ok_or_else(|| {
+            let presets = T::presets().iter().map(T::name);
+            let names: Vec<&str> = presets.chain(bases.iter().map(|(name, _)| *name)).collect();
+            let (what, names) = (T::WHAT, names.join(", "));
+            format!("unknown {what} '{name}'; the {what}s are {names}")
+        })
 }
 
 /// Values of keys, checked one by one.
@@ -140,7 +110,7 @@ struct Refused {
 ///
 /// Names the unknown preset or key, or says what a value must be.
 pub fn parse<T: Spec>(text: &str) -> Result<T, Error> {
-    overridden(text, |name| Bases::none().get(name).map_err(Error))
+    overridden(text, |name| named(name, &[]).map_err(Error))
 }
 
 /// Returns `of` with another value of a key, which is read as [`parse`] reads it.
@@ -149,14 +119,7 @@ pub fn parse<T: Spec>(text: &str) -> Result<T, Error> {
 ///
 /// Names the unknown key, or says what its value must be.
 pub fn with<T: Spec>(of: T, key: &str, value: &str) -> Result<T, Error> {
-    let mut changes = Changes::default();
-    changes
-        .add::<T>(key, |kind| kind.parse(value, true), value)
-        .map_err(Error)?;
-    let about = of.about().to_owned();
-    changes
-        .apply(of, about)
-        .map_err(|Refused { why, .. }| Error(why))
+    changed(of, [(key, value)]).map_err(Error)
 }
 
 /// As [`parse`], where the name may also be one of `bases`, or a file ([`is_file`]).
@@ -164,7 +127,7 @@ pub fn with<T: Spec>(of: T, key: &str, value: &str) -> Result<T, Error> {
 /// # Errors
 ///
 /// Those of [`parse`]. In a file they have its name and the line. A file may be unreadable, too.
-pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
+pub fn read<T: Spec>(text: &str, bases: Bases<'_, T>) -> Result<T, Error> {
     read_in(text, bases, file::contents)
 }
 
@@ -175,14 +138,14 @@ pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
 /// Those of [`read`].
 pub fn read_in<T: Spec>(
     text: &str,
-    bases: &Bases<'_, T>,
+    bases: Bases<'_, T>,
     contents: impl FnOnce(&str) -> Result<String, Error>,
 ) -> Result<T, Error> {
     overridden(text, |name| {
         if is_file(name) {
             file::parse(name, &contents(name)?, bases)
         } else {
-            bases.get(name).map_err(Error)
+            named(name, bases).map_err(Error)
         }
     })
 }
@@ -207,20 +170,26 @@ fn overridden<T: Spec>(
 ) -> Result<T, Error> {
     let mut parts = text.split(':');
     let base = base(parts.next().unwrap_or_default())?;
+    let pairs = parts.map(|part| match part.split_once('=') {
+        Some((key, value)) => Ok((key.trim(), value)),
+        None => Err(format!("'{part}' must be KEY=VALUE")),
+    });
+    let pairs: Result<Vec<_>, String> = pairs.collect();
+    let whole = pairs.and_then(|pairs| changed(base, pairs));
+    whole.map_err(|why| Error(format!("{text}: {why}")))
+}
+
+/// `of` with these values of keys.
+fn changed<'t, T: Spec>(
+    of: T,
+    pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
+) -> Result<T, String> {
     let mut changes = Changes::default();
-    for part in parts {
-        let refused = |why: String| Error(format!("{text}: {why}"));
-        let Some((name, value)) = part.split_once('=') else {
-            return Err(refused(format!("'{part}' must be KEY=VALUE")));
-        };
-        changes
-            .add::<T>(name.trim(), |kind| kind.parse(value, true), value)
-            .map_err(refused)?;
+    for (key, value) in pairs {
+        changes.add::<T>(key, |kind| kind.parse(value, true), value)?;
     }
-    let about = base.about().to_owned();
-    changes
-        .apply(base, about)
-        .map_err(|Refused { why, .. }| Error(format!("{text}: {why}")))
+    let about = of.about().to_owned();
+    changes.apply(of, about).map_err(|refused| refused.why)
 }
 
 impl Changes {
@@ -353,11 +322,36 @@ fn unknown<T: Spec>(name: &str) -> String {
 
 /// The question whether a name means one of `names` that is like it, if there is one, and the
 /// article of what follows.
-fn meant(name: &str, names: &[&str]) -> String {
+pub fn meant(name: &str, names: &[&str]) -> String {
     let near = |other: &&&str| strsim::jaro_winkler(name, other);
     let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
     match nearest {
         Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'? The"),
         _ => "; the".to_owned(),
     }
+}
+
+/// Returns a file that describes `of`: every key with its meaning and its range.
+pub fn toml<T: Spec>(of: &T) -> String {
+    let name = of.name().split(':').next().unwrap_or_default();
+    let mut text = format!(
+        "# Keys that a file leaves out are those of its base.\nbase = \"{name}\"\nabout = \"{}\"\n",
+        of.about().replace('\\', "\\\\").replace('"', "\\\"")
+    );
+    for key in T::keys() {
+        let Some(value) = key.get(of) else {
+            continue;
+        };
+        let value = match value {
+            Value::Time(_) | Value::Word(_) => format!("\"{value}\""),
+            _ => value.to_string(),
+        };
+        let range = match key.kind {
+            Domain::Flag => String::new(),
+            kind => format!(": {kind}"),
+        };
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n# {}{range}\n{} = {value}\n", key.about, key.name);
+    }
+    text
 }

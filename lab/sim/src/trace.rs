@@ -5,11 +5,8 @@ use crate::time::Time;
 /// An event of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The time.
     pub at: Time,
-    /// The vCPU.
     pub vcpu: usize,
-    /// The event.
     pub what: What,
 }
 

@@ -56,64 +56,6 @@ impl U32 {
 macro_rules! word {
     ($($atomic:ty: $int:ty),*) => {$(
         impl Word<$atomic> {
-            /// Loads it, from the caller's store buffer if it is there, else by this access.
-            #[inline]
-            fn load_by(&self, access: Access, order: Ordering) -> $int {
-                if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
-                    return self.0.load(order) & !(bits as $int) | value as $int;
-                }
-                match engine::forwarded(self.address(), <$int>::MAX as u64) {
-                    Some(value) => value as $int,
-                    None => self.access(access, |word| word.load(order)),
-                }
-            }
-        }
-
-        impl Atomic<$int> for Word<$atomic> {
-            const ZERO: Self = Self(<$atomic>::new(0));
-
-            fn new(value: $int) -> Self {
-                Self(<$atomic>::new(value))
-            }
-            fn load(&self, order: Ordering) -> $int {
-                self.load_by(Access::Read, order)
-            }
-            fn store(&self, value: $int, order: Ordering) {
-                // A sequentially consistent store is an exchange on x86.
-                if order == Ordering::SeqCst {
-                    self.access(Access::Locked, |word| word.store(value, order));
-                } else {
-                    self.set(<$int>::MAX, value, || self.0.store(value, order));
-                }
-            }
-            fn swap(&self, value: $int, order: Ordering) -> $int {
-                self.access(Access::Locked, |word| word.swap(value, order))
-            }
-            fn compare_exchange(&self, current: $int, new: $int, success: Ordering, failure: Ordering) -> Result<$int, $int> {
-                self.access(Access::Locked, |word| word.compare_exchange(current, new, success, failure))
-            }
-            fn compare_exchange_weak(&self, current: $int, new: $int, success: Ordering, failure: Ordering) -> Result<$int, $int> {
-                self.compare_exchange(current, new, success, failure)
-            }
-            fn fetch_add(&self, value: $int, order: Ordering) -> $int {
-                self.access(Access::Locked, |word| word.fetch_add(value, order))
-            }
-            fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
-                self.access(Access::Locked, |word| word.fetch_sub(value, order))
-            }
-            fn fetch_or(&self, value: $int, order: Ordering) -> $int {
-                self.access(Access::Locked, |word| word.fetch_or(value, order))
-            }
-            fn fetch_and(&self, value: $int, order: Ordering) -> $int {
-                self.access(Access::Locked, |word| word.fetch_and(value, order))
-            }
-        }
-    )*};
-}
-
-macro_rules! set {
-    ($($atomic:ty: $int:ty),*) => {$(
-        impl Word<$atomic> {
             /// Sets some bits by a store. `effect` does so at once.
             #[inline]
             fn set(&self, bits: $int, value: $int, effect: impl FnOnce()) {
@@ -136,10 +78,51 @@ macro_rules! set {
                 engine::store(store, effect);
             }
         }
+
+        impl Atomic<$int> for Word<$atomic> {
+            const ZERO: Self = Self(<$atomic>::new(0));
+
+            fn new(value: $int) -> Self {
+                Self(<$atomic>::new(value))
+            }
+            /// From the caller's store buffer if it is there.
+            #[inline]
+            fn load(&self, order: Ordering) -> $int {
+                if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
+                    return self.0.load(order) & !(bits as $int) | value as $int;
+                }
+                match engine::forwarded(self.address(), <$int>::MAX as u64) {
+                    Some(value) => value as $int,
+                    None => self.access(Access::Read, |word| word.load(order)),
+                }
+            }
+            fn store(&self, value: $int, order: Ordering) {
+                // A sequentially consistent store is an exchange on x86.
+                if order == Ordering::SeqCst {
+                    self.access(Access::Locked, |word| word.store(value, order));
+                } else {
+                    self.set(<$int>::MAX, value, || self.0.store(value, order));
+                }
+            }
+            fn compare_exchange(&self, current: $int, new: $int, success: Ordering, failure: Ordering) -> Result<$int, $int> {
+                self.access(Access::Locked, |word| word.compare_exchange(current, new, success, failure))
+            }
+            fn compare_exchange_weak(&self, current: $int, new: $int, success: Ordering, failure: Ordering) -> Result<$int, $int> {
+                self.compare_exchange(current, new, success, failure)
+            }
+            locked!($int: swap, fetch_add, fetch_sub, fetch_or, fetch_and);
+        }
     )*};
 }
 
-set!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+macro_rules! locked {
+    ($int:ty: $($operation:ident),*) => {$(
+        fn $operation(&self, value: $int, order: Ordering) -> $int {
+            self.access(Access::Locked, |word| word.$operation(value, order))
+        }
+    )*};
+}
+
 word!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
 /// Changes a part of the word by one instruction, as x86 can. Returns the old value, whether it was

@@ -37,18 +37,18 @@ struct Place<L>(L);
 /// The value of the word, and the result of the simulation.
 type Counted = (u32, Result<Outcome<u64>, Stuck>);
 
-fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
-    forget();
-    let place = Place(L::create().expect("tickets are left"));
-    let lock = &place.0;
+/// Each vCPU runs all sections of the lock, and lets time pass after each.
+fn simulate<L>(
+    (machine, host, vcpus, seed): (&Machine, &Host, usize, u64),
+    lock: L,
+    section: impl Fn(&L, &Own, usize, u64),
+) -> Counted {
+    let place = Place(lock);
     let word = Own(U32::ZERO);
     let body = |vcpu| {
-        for section in 0..SECTIONS {
-            let token = lock.lock();
-            count(&word, vcpu, section);
-            // SAFETY: locked above, with this token.
-            unsafe { lock.unlock(token) };
-            engine::work(Time::ns(3 * vary(vcpu, section)));
+        for number in 0..SECTIONS {
+            section(&place.0, &word, vcpu, number);
+            engine::work(Time::ns(3 * vary(vcpu, number)));
         }
         SECTIONS
     };
@@ -60,14 +60,28 @@ fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64
     (word.0.load(Relaxed), outcome)
 }
 
+fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
+    forget();
+    let lock = L::create().expect("tickets are left");
+    simulate(
+        (machine, host, vcpus, seed),
+        lock,
+        |lock, word, vcpu, section| {
+            let token = lock.lock();
+            count(word, vcpu, section);
+            // SAFETY: locked above, with this token.
+            unsafe { lock.unlock(token) };
+        },
+    )
+}
+
 /// As above; every third vCPU reads, and two loads of a reader have the same result.
 fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
     forget();
-    let place = Place(L::INIT);
-    let lock = &place.0;
-    let word = Own(U32::ZERO);
-    let body = |vcpu| {
-        for section in 0..SECTIONS {
+    simulate(
+        (machine, host, vcpus, seed),
+        L::INIT,
+        |lock, word, vcpu, section| {
             if vcpu % 3 == 1 {
                 let token = lock.read();
                 let seen = word.0.load(Relaxed);
@@ -77,19 +91,12 @@ fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64)
                 unsafe { lock.unlock_read(token) };
             } else {
                 let token = lock.write();
-                count(&word, vcpu, section);
+                count(word, vcpu, section);
                 // SAFETY: locked above, with this token.
                 unsafe { lock.unlock_write(token) };
             }
-            engine::work(Time::ns(3 * vary(vcpu, section)));
-        }
-        SECTIONS
-    };
-    let outcome = run(&setup(machine, host, vcpus, seed), body, || true);
-    if outcome.is_err() {
-        std::mem::forget(place);
-    }
-    (word.0.load(Relaxed), outcome)
+        },
+    )
 }
 
 /// Each machine, each host, each overcommit. Fails where a waiter misses a change: the line's count
@@ -101,7 +108,7 @@ fn everywhere(
     writers: fn(usize) -> usize,
     simulate: fn(&Machine, &Host, usize, u64) -> Counted,
 ) {
-    for machine in &MACHINES {
+    for machine in MACHINES.iter() {
         for host in HOSTS.iter() {
             for overcommit in 1..=3 {
                 let vcpus = (overcommit * machine.cpus()).max(2);

@@ -14,17 +14,15 @@ use std::io::{self, Write};
 
 use overlock_bench::error::Error;
 use overlock_bench::registry::{Entry, Family, Origin};
-use overlock_bench::workload::Workload;
-use overlock_sim::host::Host;
-use overlock_sim::machine::Machine;
 use serde::Serialize;
 
 use crate::curves::{self, Curve, Rate};
 use crate::locks;
-use crate::score::run::{Options, run};
-use crate::score::{Case, Class};
+pub use crate::rank::Question;
+use crate::rank::{Place, Ranking, rank};
+use crate::score::{Case, Class, Options};
 use crate::sweep::Measured;
-use crate::vary::{self, Range};
+use crate::vary::Range;
 
 /// So many locks are the answer.
 pub const BEST: usize = 3;
@@ -46,33 +44,14 @@ const BESIDE: [&str; 2] = ["overlock", "std"];
 /// The most lines of the picture.
 const LINES: usize = 5;
 
-/// A machine with a load, and the locks to choose from.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// The machine.
-    pub machine: Machine,
-    /// Its host.
-    pub host: Host,
-    /// The sections.
-    pub workload: Workload,
-    /// How many threads.
-    pub threads: usize,
-    /// The locks to choose from.
-    pub locks: Vec<&'static Entry>,
-}
-
 /// A lock with the load.
 #[derive(Clone, Debug, Serialize)]
 pub struct Standing {
-    /// The name that people use.
     pub lock: String,
-    /// Operations of all threads a second.
     pub ops_per_sec: f64,
     /// Jain's index of fairness, if there were operations.
     pub jain: Option<f64>,
-    /// CPU time in seconds for a million operations.
     pub cpu_s_per_mop: Option<f64>,
-    /// The longest wait.
     pub longest_ns: Option<f64>,
     /// The ranges of these figures with constants a tenth smaller and larger, of the best locks.
     pub ranges: Option<Ranges>,
@@ -85,13 +64,9 @@ pub struct Standing {
 /// The ranges of the figures of a lock.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ranges {
-    /// Operations a second.
     pub ops_per_sec: Range,
-    /// Jain's index.
     pub jain: Option<Range>,
-    /// CPU time in seconds for a million operations.
     pub cpu_s_per_mop: Option<Range>,
-    /// The longest wait.
     pub longest_ns: Option<Range>,
 }
 
@@ -100,13 +75,9 @@ pub struct Ranges {
 pub struct Advice {
     /// The machine's description.
     pub machine: String,
-    /// Its CPUs.
     pub cpus: usize,
-    /// The host's name.
     pub host: String,
-    /// The workload with its keys.
     pub workload: String,
-    /// The threads.
     pub threads: usize,
     /// The class of the load, by which the score says how sure the answer is.
     pub class: Class,
@@ -129,10 +100,6 @@ pub fn candidates() -> Vec<&'static Entry> {
 
 impl Advice {
     /// Writes its picture.
-    ///
-    /// # Errors
-    ///
-    /// Those of `out`.
     pub fn draw(&self, out: impl Write) -> io::Result<()> {
         let title = format!("{} on {}", self.workload, self.machine);
         curves::write(out, &title, self.cpus, &self.curves)
@@ -140,133 +107,63 @@ impl Advice {
 }
 
 impl Question {
-    fn case(&self, lock: &'static Entry, threads: usize) -> Case {
-        Case {
-            machine: self.machine.clone(),
-            host: self.host.clone(),
-            workload: self.workload,
-            lock,
-            threads,
-            guests: 1,
-        }
-    }
-
     /// Answers it, with curves over the number of threads if they are wanted.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Interrupted`].
     pub fn answer(
         &self,
         options: &Options,
         curves: bool,
         mut done: impl FnMut(usize, usize, &Case),
     ) -> Result<Advice, Error> {
-        let takes = |lock: &&Entry| lock.most_threads.is_none_or(|most| self.threads <= most);
-        let all: Vec<&'static Entry> = self.locks.iter().copied().filter(takes).collect();
-        let cases: Vec<Case> = all
-            .iter()
-            .map(|lock| self.case(lock, self.threads))
-            .collect();
-        let (mut standings, mut failed) = (Vec::new(), Vec::new());
-        let results = run(&cases, options, &mut done)?;
-        for (lock, result) in all.iter().zip(results) {
-            match result {
-                Ok(measured) => standings.push((*lock, measured)),
-                Err(why) => failed.push((locks::plain(lock.name).to_owned(), why)),
-            }
+        let asked = self.with(self.threads, &self.locks);
+        let Ranking { places, failed } = rank(&[asked], FINALISTS, options, &mut done)?.remove(0);
+        let mut locks: Vec<Standing> = places.iter().map(standing).collect();
+        for index in 0..locks.len() {
+            let meets = |other: &&Standing| {
+                let both = locks[index].ranges.zip(other.ranges);
+                both.is_some_and(|(a, b)| a.ops_per_sec.meets(b.ops_per_sec))
+            };
+            let level = locks.iter().filter(meets).map(|other| other.lock.clone());
+            let level = level.filter(|other| *other != locks[index].lock).collect();
+            locks[index].level_with = level;
         }
-        standings.sort_by(|(_, a), (_, b)| b.ops_per_sec.total_cmp(&a.ops_per_sec));
-        let ranges = self.ranges(&standings, options, &mut done)?;
-        let names = |index: usize| locks::plain(standings[index].0.name).to_owned();
-        let level = |index: usize| {
-            let mine = ranges.get(index).copied().flatten();
-            let others = ranges.iter().enumerate().filter(|(other, theirs)| {
-                let both = mine.zip(**theirs);
-                *other != index && both.is_some_and(|(a, b)| a.ops_per_sec.meets(b.ops_per_sec))
-            });
-            others.map(|(other, _)| names(other)).collect()
+        let curves = match curves {
+            true => self.curves(&places, options, &mut done)?,
+            false => Vec::new(),
         };
-        let standing = |(index, (lock, measured)): (usize, &(&'static Entry, Measured))| Standing {
-            lock: locks::plain(lock.name).to_owned(),
-            ops_per_sec: measured.ops_per_sec,
-            jain: measured.fairness(),
-            cpu_s_per_mop: measured.cpu_s_per_mop,
-            longest_ns: longest(measured),
-            ranges: ranges.get(index).copied().flatten(),
-            settled: measured.simulation.settled,
-            level_with: level(index),
-        };
-        let advice = Advice {
+        Ok(Advice {
             machine: self.machine.about.to_string(),
             cpus: self.machine.cpus(),
             host: self.host.name.to_string(),
             workload: self.workload.to_string(),
             threads: self.threads,
             class: Class::of(self.machine.sockets, self.machine.cpus(), self.threads),
-            locks: standings.iter().enumerate().map(standing).collect(),
+            locks,
             failed,
-            curves: Vec::new(),
-        };
-        Ok(Advice {
-            curves: match curves {
-                true => self.curves(&standings, options, &mut done)?,
-                false => Vec::new(),
-            },
-            ..advice
+            curves,
         })
     }
 
-    /// The ranges of the best locks, in their order; of those that fail with some constant, none.
-    fn ranges(
-        &self,
-        standings: &[(&'static Entry, Measured)],
-        options: &Options,
-        done: &mut dyn FnMut(usize, usize, &Case),
-    ) -> Result<Vec<Option<Ranges>>, Error> {
-        let finalists = &standings[..standings.len().min(FINALISTS)];
-        let around = vary::around(&self.machine, &self.host);
-        let jobs = finalists.iter().flat_map(|(lock, _)| {
-            around.iter().map(|(machine, host)| Case {
-                machine: machine.clone(),
-                host: host.clone(),
-                ..self.case(lock, self.threads)
-            })
-        });
-        let results = run(&jobs.collect::<Vec<_>>(), options, done)?;
-        let each = finalists.iter().zip(results.chunks(around.len()));
-        Ok(each
-            .map(|((_, measured), changed)| {
-                let changed: Result<Vec<&Measured>, _> =
-                    changed.iter().map(Result::as_ref).collect();
-                let all: Vec<&Measured> = std::iter::once(measured).chain(changed.ok()?).collect();
-                let range = |figure: fn(&Measured) -> Option<f64>| {
-                    Range::of(all.iter().filter_map(|measured| figure(measured)))
-                };
-                Some(Ranges {
-                    ops_per_sec: range(|measured| Some(measured.ops_per_sec))?,
-                    jain: range(Measured::fairness),
-                    cpu_s_per_mop: range(|measured| measured.cpu_s_per_mop),
-                    longest_ns: range(longest),
-                })
-            })
-            .collect())
+    /// The same with other threads, and with those of the locks that take so many.
+    fn with(&self, threads: usize, locks: &[&'static Entry]) -> Self {
+        let takes = |lock: &&Entry| lock.most_threads.is_none_or(|most| threads <= most);
+        Self {
+            threads,
+            locks: locks.iter().copied().filter(takes).collect(),
+            ..self.clone()
+        }
     }
 
     /// The best locks, and two for comparison, from one thread to four for each CPU.
     fn curves(
         &self,
-        standings: &[(&'static Entry, Measured)],
+        places: &[Place],
         options: &Options,
-        done: &mut dyn FnMut(usize, usize, &Case),
+        done: impl FnMut(usize, usize, &Case),
     ) -> Result<Vec<Curve>, Error> {
-        let best = standings.iter().map(|(lock, _)| *lock).take(BEST);
-        let beside = BESIDE.iter().filter_map(|name| {
-            let mut all = standings.iter().map(|(lock, _)| *lock);
-            all.find(|lock| locks::plain(lock.name) == *name)
-        });
+        let beside = BESIDE.iter();
+        let beside = beside.filter_map(|name| places.iter().find(|place| place.name() == *name));
         let mut chosen: Vec<&'static Entry> = Vec::new();
-        for lock in best.chain(beside) {
+        for Place { lock, .. } in places.iter().take(BEST).chain(beside) {
             if chosen.len() < LINES && !chosen.iter().any(|other| other.name == lock.name) {
                 chosen.push(lock);
             }
@@ -281,36 +178,62 @@ impl Question {
             4 * cpus,
             self.threads,
         ];
-        threads.retain(|&threads| (1..=overlock_sim::MOST_VCPUS).contains(&threads));
+        threads.retain(|threads| (1..=overlock_sim::MOST_VCPUS).contains(threads));
         threads.sort_unstable();
         threads.dedup();
-        let pairs = chosen
+        let asked: Vec<Self> = threads
             .iter()
-            .flat_map(|&lock| threads.iter().map(move |&count| (lock, count)));
-        let pairs: Vec<(&'static Entry, usize)> = pairs
-            .filter(|(lock, count)| lock.most_threads.is_none_or(|most| *count <= most))
+            .map(|&count| self.with(count, &chosen))
             .collect();
-        let cases = pairs.iter().map(|&(lock, count)| self.case(lock, count));
-        let results = run(&cases.collect::<Vec<_>>(), options, done)?;
-        let all: Vec<_> = pairs.into_iter().zip(results).collect();
-        let curve = |lock: &&'static Entry| {
-            let mine = all.iter().filter(|((other, _), _)| other.name == lock.name);
-            let points = mine.filter_map(|((_, threads), result)| {
-                let measured = result.as_ref().ok()?;
-                let point = Rate {
-                    threads: *threads,
-                    ops_per_sec: measured.ops_per_sec,
-                    settled: measured.simulation.settled,
-                };
-                (point.ops_per_sec > 0.0).then_some(point)
-            });
+        let rankings = rank(&asked, 0, options, done)?;
+        let curve = |lock: &Entry| {
+            let points = threads
+                .iter()
+                .zip(&rankings)
+                .filter_map(|(&threads, ranking)| {
+                    let mut places = ranking.places.iter();
+                    let place = places.find(|place| place.lock.name == lock.name)?;
+                    let measured = &place.measured;
+                    Rate::new(threads, measured.ops_per_sec, measured.simulation.settled)
+                });
             Curve {
                 lock: locks::plain(lock.name).to_owned(),
                 points: points.collect(),
             }
         };
-        Ok(chosen.iter().map(curve).collect())
+        Ok(chosen.into_iter().map(curve).collect())
     }
+}
+
+/// The figures of a lock; which others are level is not known yet.
+fn standing(place: &Place) -> Standing {
+    let measured = &place.measured;
+    Standing {
+        lock: place.name(),
+        ops_per_sec: measured.ops_per_sec,
+        jain: measured.fairness(),
+        cpu_s_per_mop: measured.cpu_s_per_mop,
+        longest_ns: longest(measured),
+        ranges: ranges(place),
+        settled: measured.simulation.settled,
+        level_with: Vec::new(),
+    }
+}
+
+/// None for a lock that was not simulated with changed constants, or fails with some.
+fn ranges(place: &Place) -> Option<Ranges> {
+    let changed: Result<Vec<&Measured>, _> = place.changed.iter().map(Result::as_ref).collect();
+    let changed = changed.ok().filter(|changed| !changed.is_empty())?;
+    let range = |figure: fn(&Measured) -> Option<f64>| {
+        let all = std::iter::once(&place.measured).chain(changed.iter().copied());
+        Range::of(all.filter_map(figure))
+    };
+    Some(Ranges {
+        ops_per_sec: range(|measured| Some(measured.ops_per_sec))?,
+        jain: range(Measured::fairness),
+        cpu_s_per_mop: range(|measured| measured.cpu_s_per_mop),
+        longest_ns: range(longest),
+    })
 }
 
 fn longest(measured: &Measured) -> Option<f64> {

@@ -11,21 +11,29 @@ use serde::Serialize;
 /// A lock with several numbers of threads.
 #[derive(Clone, Debug, Serialize)]
 pub struct Curve {
-    /// The name that people use.
     pub lock: String,
-    /// Its figures.
     pub points: Vec<Rate>,
 }
 
 /// A figure of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rate {
-    /// How many threads.
     pub threads: usize,
-    /// Operations of all threads a second.
     pub ops_per_sec: f64,
     /// Whether longer simulations would bring the same, where that is known.
     pub settled: Option<bool>,
+}
+
+impl Rate {
+    /// The figure of so many threads, if there is one to draw.
+    pub fn new(threads: usize, ops_per_sec: f64, settled: Option<bool>) -> Option<Self> {
+        let rate = Self {
+            threads,
+            ops_per_sec,
+            settled,
+        };
+        (ops_per_sec > 0.0).then_some(rate)
+    }
 }
 
 const SIZE: Point = (860, 480);
@@ -37,10 +45,6 @@ const LINE: i32 = 18;
 const COLLAPSE: f64 = 10.0;
 
 /// Draws curves of a machine with so many CPUs. Figures that have not settled are hollow.
-///
-/// # Errors
-///
-/// Those of `out`.
 pub fn write(out: impl Write, title: &str, cpus: usize, curves: &[Curve]) -> io::Result<()> {
     let level = |point: &Rate| point.threads as f64 / cpus as f64;
     let all = || curves.iter().flat_map(|curve| &curve.points);

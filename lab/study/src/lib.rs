@@ -8,6 +8,7 @@
 //! | [`advise`] | which lock for which machine and load |
 //! | [`which`] | which lock for which class of machines |
 //! | [`curves`] | locks over the number of threads, as a picture |
+//! | [`rank`] | locks with a load, the best first |
 //! | [`vary`] | how a figure changes with the constants of the cost model |
 //! | [`locks`] | locks by the names that people use |
 
@@ -15,6 +16,7 @@ pub mod advise;
 pub mod curves;
 pub mod locks;
 mod pool;
+pub mod rank;
 pub mod score;
 pub mod sweep;
 pub mod vary;

@@ -1,6 +1,7 @@
 //! Locks by the names that people use: that of a peer stands for its model.
 
 use overlock_bench::registry::{Entry, Family};
+use overlock_sim::spec::meant;
 
 /// Before the name of a model.
 const MODEL: &str = "model:";
@@ -33,14 +34,11 @@ pub fn unknown(family: Family, name: &str) -> String {
     let locks = family.locks().iter();
     let locks = locks.filter(|lock| lock.simulated.is_some());
     let names: Vec<&str> = locks.map(|lock| plain(lock.name)).collect();
-    let near = |other: &&str| strsim::jaro_winkler(name, other);
-    let others = OTHERS.iter().map(|(other, _)| other);
-    let nearest = names.iter().chain(others).copied();
-    let nearest = nearest.max_by(|a, b| near(a).total_cmp(&near(b)));
-    let meant = match nearest {
-        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'? The"),
-        _ => "; the".to_owned(),
-    };
+    let others = OTHERS.iter().map(|(other, _)| *other);
+    let meant = meant(
+        name,
+        &names.iter().copied().chain(others).collect::<Vec<_>>(),
+    );
     format!(
         "there is no lock '{name}' to simulate{meant} locks are {}",
         names.join(", ")

@@ -9,6 +9,9 @@ use serde::Serialize;
 /// The groups of constants that change together.
 pub const GROUPS: [&str; 3] = ["transfers", "spin loops", "wake-ups"];
 
+/// How many changes there are: each group smaller, and larger.
+pub const COUNT: usize = 2 * GROUPS.len();
+
 /// Each group is made smaller and larger by this share.
 const STEP: f64 = 0.1;
 
@@ -19,9 +22,7 @@ const REGIME: f64 = 1.35;
 /// The least and the most of a figure, over all constants.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
-    /// The least.
     pub low: f64,
-    /// The most.
     pub high: f64,
 }
 

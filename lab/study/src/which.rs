@@ -9,17 +9,14 @@ use std::io::{self, Write};
 
 use overlock_bench::error::Error;
 use overlock_bench::registry::Entry;
-use overlock_bench::workload::Workload;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
-use overlock_sim::spec::{self, Bases};
 use serde::Serialize;
 
 use crate::curves::{self, Curve, Rate};
-use crate::locks;
-use crate::score::run::{Options, run};
-use crate::score::{Case, Class, known};
-use crate::vary::{self, Range};
+use crate::rank::{Place, Question, rank};
+use crate::score::{Case, Class, Options, known};
+use crate::vary::Range;
 
 /// The classes of machines: a name, what it is, and the machine that stands for it.
 pub const PLACES: [(&str, &str, &str); 7] = [
@@ -89,9 +86,7 @@ const DRAWN: (&str, &str, [&str; 5]) = (
 /// A lock with a load on a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Standing {
-    /// The name that people use.
     pub lock: String,
-    /// Operations of all threads a second.
     pub ops_per_sec: f64,
     /// Its range with constants a tenth smaller and larger, of the best; the figure of the others.
     pub varied: Range,
@@ -106,13 +101,11 @@ pub struct Standing {
 pub struct Cell {
     /// The class of the machine, by its name in [`PLACES`].
     pub place: &'static str,
-    /// Its CPUs.
     pub cpus: usize,
     /// The section, by its name in [`SECTIONS`].
     pub section: &'static str,
     /// Threads for each CPU.
     pub level: f64,
-    /// The threads.
     pub threads: usize,
     /// The class of the score.
     pub class: Class,
@@ -141,10 +134,6 @@ impl Cell {
 
 /// Simulates `locks` in the cells of the classes of these names; of all classes if there are none.
 ///
-/// # Errors
-///
-/// [`Error::Interrupted`].
-///
 /// # Panics
 ///
 /// If a constant of this module is no machine or workload.
@@ -152,19 +141,18 @@ pub fn cells(
     places: &[String],
     locks: &[&'static Entry],
     options: &Options,
-    mut done: impl FnMut(usize, usize, &Case),
+    done: impl FnMut(usize, usize, &Case),
 ) -> Result<Vec<Cell>, Error> {
-    let (mut cells, mut cases) = (Vec::new(), Vec::new());
+    let (mut cells, mut questions) = (Vec::new(), Vec::new());
     for (place, _, machine) in PLACES {
         if !places.is_empty() && !places.iter().any(|wanted| wanted == place) {
             continue;
         }
-        let machine: Machine = spec::read(machine, &Bases::none()).expect("a machine");
+        let machine = Machine::named(machine).expect("a machine");
         let cpus = machine.cpus();
         for level in LEVELS {
             let threads = (level * cpus as f64) as usize;
             for (section, _, workload) in SECTIONS {
-                let workload: Workload = workload.parse().expect("a workload");
                 cells.push(Cell {
                     place,
                     cpus,
@@ -175,89 +163,42 @@ pub fn cells(
                     locks: Vec::new(),
                     failed: Vec::new(),
                 });
-                cases.extend(locks.iter().map(|&lock| Case {
+                questions.push(Question {
                     machine: machine.clone(),
                     host: Host::THREADS,
-                    workload,
-                    lock,
+                    workload: workload.parse().expect("a workload"),
                     threads,
-                    guests: 1,
-                }));
-            }
-        }
-    }
-    let results = run(&cases, options, &mut done)?;
-    for (index, cell) in cells.iter_mut().enumerate() {
-        for (lock, result) in locks.iter().zip(&results[index * locks.len()..]) {
-            let lock = name(lock);
-            match result {
-                Ok(measured) => cell.locks.push(Standing {
-                    lock,
-                    ops_per_sec: measured.ops_per_sec,
-                    varied: Range::one(measured.ops_per_sec),
-                    range: Range::one(measured.ops_per_sec),
-                    settled: measured.simulation.settled,
-                }),
-                Err(why) => cell.failed.push((lock, why.clone())),
-            }
-        }
-        let rates = |a: &Standing, b: &Standing| b.ops_per_sec.total_cmp(&a.ops_per_sec);
-        cell.locks.sort_by(rates);
-    }
-    vary(&mut cells, &cases, options, &mut done)?;
-    Ok(cells)
-}
-
-fn name(lock: &Entry) -> String {
-    locks::plain(lock.name).to_owned()
-}
-
-/// Simulates the best locks of each cell with changed constants, and widens all ranges.
-fn vary(
-    cells: &mut [Cell],
-    cases: &[Case],
-    options: &Options,
-    done: &mut dyn FnMut(usize, usize, &Case),
-) -> Result<(), Error> {
-    let (mut whose, mut changed) = (Vec::new(), Vec::new());
-    let count = cells.len();
-    for (index, cell) in cells.iter().enumerate() {
-        let each = cases.len() / count;
-        let cases = &cases[index * each..][..each];
-        for place in 0..VARIED.min(cell.locks.len()) {
-            let mut mine = cases.iter();
-            let case = mine.find(|case| name(case.lock) == cell.locks[place].lock);
-            let case = case.expect("each lock has a case");
-            for (machine, host) in vary::around(&case.machine, &case.host) {
-                whose.push((index, place));
-                changed.push(Case {
-                    machine,
-                    host,
-                    ..case.clone()
+                    locks: locks.to_vec(),
                 });
             }
         }
     }
-    for ((index, place), result) in whose.into_iter().zip(run(&changed, options, done)?) {
-        let varied = &mut cells[index].locks[place].varied;
-        // A lock that fails with other constants may make anything down to nothing.
-        let ops_per_sec = result.map_or(0.0, |measured| measured.ops_per_sec);
-        *varied = varied.with(ops_per_sec);
-    }
-    for cell in cells {
+    let rankings = rank(&questions, VARIED, options, done)?;
+    for (cell, ranking) in cells.iter_mut().zip(rankings) {
         let error = known::of(cell.class).map_or(0.0, |known| known.error);
-        for lock in &mut cell.locks {
-            lock.range = lock.varied.widened(error);
-        }
+        let standing = |place: &Place| standing(place, error);
+        cell.locks = ranking.places.iter().map(standing).collect();
+        cell.failed = ranking.failed;
     }
-    Ok(())
+    Ok(cells)
+}
+
+fn standing(place: &Place, error: f64) -> Standing {
+    let ops_per_sec = place.measured.ops_per_sec;
+    let changed = place.changed.iter();
+    // A lock that fails with other constants may make anything down to nothing.
+    let changed = changed.map(|outcome| outcome.as_ref().map_or(0.0, |m| m.ops_per_sec));
+    let varied = changed.fold(Range::one(ops_per_sec), Range::with);
+    Standing {
+        lock: place.name(),
+        ops_per_sec,
+        varied,
+        range: varied.widened(error),
+        settled: place.measured.simulation.settled,
+    }
 }
 
 /// Draws the picture, if its class is among the cells.
-///
-/// # Errors
-///
-/// Those of `out`.
 pub fn draw(out: impl Write, cells: &[Cell]) -> io::Result<()> {
     let (place, section, locks) = DRAWN;
     let mine = || {
@@ -267,11 +208,7 @@ pub fn draw(out: impl Write, cells: &[Cell]) -> io::Result<()> {
     let curve = |name: &str| {
         let points = mine().filter_map(|cell| {
             let lock = cell.locks.iter().find(|lock| lock.lock == name)?;
-            (lock.ops_per_sec > 0.0).then_some(Rate {
-                threads: cell.threads,
-                ops_per_sec: lock.ops_per_sec,
-                settled: lock.settled,
-            })
+            Rate::new(cell.threads, lock.ops_per_sec, lock.settled)
         });
         Curve {
             lock: name.to_owned(),
@@ -298,8 +235,10 @@ mod tests {
     use std::time::Duration;
 
     use overlock_bench::registry::Family;
+    use overlock_bench::workload::Workload;
 
     use super::*;
+    use crate::{locks, vary};
 
     fn standing(lock: &str, low: f64, high: f64) -> Standing {
         Standing {
@@ -348,7 +287,7 @@ mod tests {
         let mut count = 0;
         let cells = cells(&["8".to_owned()], &all, &options, |_, _, _| count += 1).unwrap();
         assert_eq!(cells.len(), LEVELS.len() * SECTIONS.len());
-        assert_eq!(count, cells.len() * (3 + VARIED * 2 * vary::GROUPS.len()));
+        assert_eq!(count, cells.len() * (3 + VARIED * vary::COUNT));
         for cell in &cells {
             assert_eq!((cell.locks.len(), cell.failed.len()), (3, 0));
             for (place, lock) in cell.locks.iter().enumerate() {
@@ -363,7 +302,7 @@ mod tests {
     #[test]
     fn all_classes_sections_and_locks_can_be_simulated() {
         for (place, _, machine) in PLACES {
-            let machine: Machine = spec::read(machine, &Bases::none()).unwrap();
+            let machine = Machine::named(machine).unwrap();
             let cpus: Option<usize> = place.parse().ok();
             assert!(cpus.is_none_or(|cpus| cpus == machine.cpus()), "{place}");
         }

@@ -166,7 +166,6 @@ impl FromStr for Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use overlock_sim::spec::Bases;
     use proptest::prelude::*;
     use std::fs;
 
@@ -206,7 +205,7 @@ mod tests {
         let changed = settings.map(|word| word.parse().unwrap());
         for workload in Workload::ALL.into_iter().chain(changed) {
             fs::write(&path, spec::toml(&workload)).unwrap();
-            let read = spec::read(path.to_str().unwrap(), &Bases::none());
+            let read = spec::read(path.to_str().unwrap(), &[]);
             assert_eq!(read, Ok(workload));
             assert_eq!(workload.to_string().parse(), Ok(workload));
         }

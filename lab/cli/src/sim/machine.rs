@@ -68,19 +68,9 @@ impl Args {
     pub fn place(&self) -> Result<Place, Exit> {
         // Measured only on request: it takes half a second.
         let measured = OnceCell::new();
-        let here = |name: &str| {
-            (name == here::NAME)
-                .then(|| measured.get_or_init(|| here::measure(Shown::probe().allowed())))
-        };
-        let machine = Bases {
-            names: &[here::NAME],
-            find: &|name| here(name).map(|(machine, _)| machine.clone()),
-        };
-        let host = Bases {
-            names: &[here::NAME],
-            find: &|name| here(name).map(|(_, host)| host.clone()),
-        };
-        let (machine, host) = (read(&self.machine, &machine)?, read(&self.host, &host)?);
+        let here = || measured.get_or_init(|| here::measure(Shown::probe().allowed()));
+        let machine: Machine = read(&self.machine, &[(here::NAME, &|| here().0.clone())])?;
+        let host = read(&self.host, &[(here::NAME, &|| here().1.clone())])?;
         Ok(Place {
             machine: match &self.cores {
                 Some(cores) => machine
@@ -96,7 +86,7 @@ impl Args {
 }
 
 /// The machine, host or workload of a name, a name with changed keys, or a file.
-pub fn read<T: Spec>(text: &str, bases: &Bases<'_, T>) -> Result<T, Exit> {
+pub fn read<T: Spec>(text: &str, bases: Bases<'_, T>) -> Result<T, Exit> {
     spec::read(text, bases).map_err(|error| Exit::usage(error.to_string()))
 }
 
@@ -106,11 +96,7 @@ pub fn show(text: &str) -> Result<String, Exit> {
     let name = spec::base(text).map_err(usage)?;
     if name == here::NAME {
         let (measured, _) = here::measure(Shown::probe().allowed());
-        let bases = Bases {
-            names: &[here::NAME],
-            find: &|name| (name == here::NAME).then(|| measured.clone()),
-        };
-        let mut machine: Machine = read(text, &bases)?;
+        let mut machine: Machine = read(text, &[(here::NAME, &|| measured.clone())])?;
         // Any preset can be the base, since all keys are there. A measurement is never the same
         // again.
         let about = machine.about().to_owned();
@@ -136,7 +122,7 @@ pub fn show(text: &str) -> Result<String, Exit> {
 }
 
 fn shown<T: Spec>(text: &str) -> Result<String, Exit> {
-    read(text, &Bases::none()).map(|read: T| spec::toml(&read))
+    read(text, &[]).map(|read: T| spec::toml(&read))
 }
 
 impl Place {

@@ -10,7 +10,7 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_bench::workload::Workload;
 use overlock_bench::world::here;
 use overlock_sim::engine;
-use overlock_sim::spec::{Bases, Spec};
+use overlock_sim::spec::Spec;
 use overlock_study::sweep::grid::MOST_POINTS;
 use overlock_study::sweep::merge::failures;
 use overlock_study::sweep::run::{left, run as simulated};
@@ -135,8 +135,7 @@ struct Choice {
 
 impl Choice {
     fn new(args: &Args) -> Result<Self, Exit> {
-        let workloads: Vec<Workload> =
-            all(&args.workloads, |text| machine::read(text, &Bases::none()))?;
+        let workloads: Vec<Workload> = all(&args.workloads, |text| machine::read(text, &[]))?;
         // clap sees to it that no list is empty.
         let locks = locks(&workloads[0], &args.locks)?;
         let grid = Grid {
@@ -168,7 +167,7 @@ impl Choice {
 
 /// A machine or a host that is the same tomorrow.
 fn fixed<T: Spec>(text: &str) -> Result<T, Exit> {
-    machine::read(text, &Bases::none()).map_err(|refused| match refused {
+    machine::read(text, &[]).map_err(|refused| match refused {
         Exit::Usage(why) if why.contains(here::NAME) => Exit::Usage(format!(
             "{why}. Each measurement of {name} differs; a sweep can use a file that keeps one: \
              overlock-lab sim --show {name} > FILE.toml",

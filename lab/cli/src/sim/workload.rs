@@ -6,7 +6,6 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 
 use overlock_bench::workload::Workload;
-use overlock_sim::spec::Bases;
 
 use super::machine::read;
 use crate::exit::Exit;
@@ -50,7 +49,7 @@ impl TypedValueParser for Known {
 impl Args {
     /// The workload that they ask for, of the subcommand of that name.
     pub fn workload(&self, command: &str) -> Result<Workload, Exit> {
-        let workload = read(&self.workload, &Bases::none())?;
+        let workload = read(&self.workload, &[])?;
         self.options.change(workload, command)
     }
 }

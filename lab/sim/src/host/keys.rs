@@ -1,7 +1,7 @@
 //! The keys of a host: one line for each field.
 
 use super::{Chores, Host, PauseExit, Placement, Scheduler};
-use crate::spec::{Contradiction, Domain, Field, Key, Spec, Value};
+use crate::spec::{Contradiction, Domain, Field, Key, Part, Spec, Value, words};
 use crate::time::Time;
 
 const NONE: Time = Time::ZERO;
@@ -25,7 +25,7 @@ static KEYS: &[Key<Host>] = &[
     Key::new("worth", "An idle CPU takes work from others if it is usually idle for longer than this", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.worth)),
     Key::new("balance_idle", "The interval at which idle CPUs look for work", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.0)),
     Key::new("balance_all", "The interval at which all CPUs compare their queues", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.1)),
-    Key::new("placement", "Where vCPUs are at the start: on all sockets, or on as few as have enough cores", Domain::Word(&["spread", "pack"]), |h| Some(&mut h.scheduler.placement)),
+    Key::new("placement", "Where vCPUs are at the start: on all sockets, or on as few as have enough cores", Domain::Word(Placement::WORDS), |h| Some(&mut h.scheduler.placement)),
     Key::new("halt", "From a halt until the next vCPU can run", Domain::Time(SOME, LONG), |h| Some(&mut h.halt)),
     Key::new("brief", "A halt that is kicked while the host still polls, and of a thread one that finds its word changed", Domain::Time(SOME, LONG), |h| Some(&mut h.brief)),
     Key::new("kick", "A kick for the kicker: a hypercall, or a system call", Domain::Time(SOME, LONG), |h| Some(&mut h.kick)),
@@ -91,50 +91,17 @@ impl Spec for Host {
     }
 }
 
-impl Field for Placement {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Word(match self {
-            Self::Spread => "spread",
-            Self::Pack => "pack",
-        })
-    }
+words!(Placement: Spread = "spread", Pack = "pack");
 
-    fn assign(&mut self, value: Value) {
-        *self = match value {
-            Value::Word("spread") => Self::Spread,
-            Value::Word("pack") => Self::Pack,
-            _ => return,
-        };
-    }
+impl Part for Chores {
+    const USUAL: Self = Self::KVM;
 }
 
-impl Field for Option<Chores> {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Flag(self.is_some())
-    }
-
-    fn assign(&mut self, value: Value) {
-        *self = (value == Value::Flag(true)).then(|| self.unwrap_or(Chores::KVM));
-    }
+impl Part for PauseExit {
+    const USUAL: Self = Self::KVM;
 }
 
-impl Field for Option<PauseExit> {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Flag(self.is_some())
-    }
-
-    fn assign(&mut self, value: Value) {
-        *self = (value == Value::Flag(true)).then(|| self.unwrap_or(PauseExit::KVM));
-    }
-}
-
-impl Field for Option<Time> {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Flag(self.is_some())
-    }
-
-    fn assign(&mut self, value: Value) {
-        let usual = Scheduler::EEVDF.request;
-        *self = self.or(usual).filter(|_| value == Value::Flag(true));
-    }
+/// The request of EEVDF.
+impl Part for Time {
+    const USUAL: Self = Scheduler::EEVDF.request.expect("EEVDF has requests");
 }

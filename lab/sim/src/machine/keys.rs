@@ -1,7 +1,7 @@
 //! The keys of a machine: one line for each field.
 
 use super::{Level, Links, MOST_CORES, Machine, PRESETS};
-use crate::spec::{Contradiction, Domain, Field, Key, Spec, Value};
+use crate::spec::{Contradiction, Domain, Field, Key, Spec, Value, words};
 use crate::time::Time;
 
 const MOST: u64 = MOST_CORES as u64;
@@ -17,10 +17,10 @@ static KEYS: &[Key<Machine>] = &[
     Key::new("clusters", "Clusters of each socket, which share its cores evenly; 1 if it has none", Domain::Count(1, MOST), |m| Some(&mut m.clusters)),
     Key::new("cores_per_socket", "Cores of each socket", Domain::Count(1, MOST), |m| Some(&mut m.cores)),
     Key::new("threads_per_core", "Hardware threads of each core", Domain::Count(1, 8), |m| Some(&mut m.threads)),
-    Key::new("last_level", "Which cores have a last-level cache in common", Domain::Word(&["socket", "cluster"]), |m| Some(&mut m.last_level)),
+    Key::new("last_level", "Which cores have a last-level cache in common", Domain::Word(Level::WORDS), |m| Some(&mut m.last_level)),
     Key::new("inclusive", "The last-level cache knows what its cores have, and answers readers itself", Domain::Flag, |m| Some(&mut m.inclusive)),
     Key::new("migratory", "A read takes a changed line over from its owner, to change it without another request", Domain::Flag, |m| Some(&mut m.migratory)),
-    Key::new("links", "Sockets are all connected, or are the corners of a square or cube", Domain::Word(&["all", "cube"]), |m| Some(&mut m.links)),
+    Key::new("links", "Sockets are all connected, or are the corners of a square or cube", Domain::Word(Links::WORDS), |m| Some(&mut m.links)),
     Key::new("hit", "A load or a store that hits the first-level cache", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.hit)),
     Key::new("locked", "A locked instruction on a line that the core owns", Domain::Time(SOME, LONG), |m| Some(&mut m.costs.locked)),
     Key::new("cluster", "A line that another core of the cluster has changed; unused without clusters", Domain::Time(NONE, LONG), |m| Some(&mut m.costs.cluster)),
@@ -107,36 +107,5 @@ impl Spec for Machine {
     }
 }
 
-impl Field for Links {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Word(match self {
-            Self::All => "all",
-            Self::Cube => "cube",
-        })
-    }
-
-    fn assign(&mut self, value: Value) {
-        *self = match value {
-            Value::Word("all") => Self::All,
-            Value::Word("cube") => Self::Cube,
-            _ => return,
-        };
-    }
-}
-
-impl Field for Level {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Word(match self {
-            Self::Cluster => "cluster",
-            Self::Socket => "socket",
-        })
-    }
-
-    fn assign(&mut self, value: Value) {
-        *self = match value {
-            Value::Word("cluster") => Self::Cluster,
-            Value::Word("socket") => Self::Socket,
-            _ => return,
-        };
-    }
-}
+words!(Links: All = "all", Cube = "cube");
+words!(Level: Socket = "socket", Cluster = "cluster");

@@ -3,24 +3,6 @@
 use super::*;
 
 #[test]
-fn presets_have_unique_names_and_valid_sizes() {
-    for machine in PRESETS {
-        assert!(machine.all_cores() <= MOST_CORES, "{}", machine.name);
-        assert!(machine.cores.is_multiple_of(machine.clusters));
-        let Costs {
-            cluster,
-            socket,
-            across,
-            ..
-        } = machine.costs;
-        assert!(cluster <= socket && (machine.sockets == 1 || socket < across));
-        let same = PRESETS.iter().filter(|other| other.name == machine.name);
-        assert_eq!(same.count(), 1, "{}", machine.name);
-        assert_eq!(Machine::preset(&machine.name), Some(machine));
-    }
-}
-
-#[test]
 fn hops_follow_the_edges() {
     let square = Machine {
         links: Links::Cube,

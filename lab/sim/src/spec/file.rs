@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Bases, Changes, Domain, Error, Refused, Spec, Value};
+use super::{Bases, Changes, Domain, Error, Refused, Spec, Value, named};
 
 /// Larger files are not what they are named as.
 const MOST_BYTES: u64 = 1 << 20;
@@ -70,7 +70,7 @@ fn table<'t>(path: &str, text: &'t str) -> Result<Spanned<DeTable<'t>>, Error> {
 }
 
 /// Reads a file's content; `path` is for messages.
-pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Result<T, Error> {
+pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: Bases<'_, T>) -> Result<T, Error> {
     let at = |span, why| at(path, text, span, why);
     let table = table(path, text)?;
     let (mut base, mut about, mut changes) = (None, None, Changes::default());
@@ -86,7 +86,7 @@ pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: &Bases<'_, T>) -> Re
             _ => Err(at(value.span(), format!("{key} must be a string"))),
         };
         match key {
-            "base" => base = Some(bases.get(string()?).map_err(|why| at(value.span(), why))?),
+            "base" => base = Some(named(string()?, bases).map_err(|why| at(value.span(), why))?),
             "about" if string()?.contains(char::is_control) => {
                 return Err(at(value.span(), "about must be one line".to_owned()));
             }

@@ -100,10 +100,10 @@ impl<T: Clone> Key<T> {
 impl<T: Spec> Key<T> {
     /// Changes it.
     pub(super) fn set(&self, of: &mut T, value: Value) -> Result<(), String> {
-        match (self.field)(of) {
-            Some(field) => field.assign(value),
-            None => return Err(self.missing(of)),
-        }
+        let Some(field) = (self.field)(of) else {
+            return Err(self.missing(of));
+        };
+        field.assign(value);
         Ok(())
     }
 
@@ -205,40 +205,29 @@ impl fmt::Display for Value {
     }
 }
 
-impl Field for Time {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Time(*self)
-    }
+/// Fields of which a key is the value.
+macro_rules! fields {
+    ($($type:ty: $kind:ident($value:ident) = $shown:expr, $assigned:expr;)+) => {$(
+        impl Field for $type {
+            fn value(&self, _: &Domain) -> Value {
+                let $value = *self;
+                Value::$kind($shown)
+            }
 
-    fn assign(&mut self, value: Value) {
-        if let Value::Time(time) = value {
-            *self = time;
+            fn assign(&mut self, value: Value) {
+                if let Value::$kind($value) = value {
+                    *self = $assigned;
+                }
+            }
         }
-    }
+    )+};
 }
 
-impl Field for u64 {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Count(*self)
-    }
-
-    fn assign(&mut self, value: Value) {
-        if let Value::Count(count) = value {
-            *self = count;
-        }
-    }
-}
-
-impl Field for usize {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Count(*self as u64)
-    }
-
-    fn assign(&mut self, value: Value) {
-        if let Value::Count(count) = value {
-            *self = count as Self;
-        }
-    }
+fields! {
+    Time: Time(time) = time, time;
+    u64: Count(count) = count, count;
+    usize: Count(count) = count as u64, count as Self;
+    bool: Flag(flag) = flag, flag;
 }
 
 /// A number, or nanoseconds where the key is a time.
@@ -259,14 +248,43 @@ impl Field for f64 {
     }
 }
 
-impl Field for bool {
+/// A part that is there if a flag is true.
+pub trait Part: Copy {
+    /// The one that a flag begins with.
+    const USUAL: Self;
+}
+
+impl<P: Part> Field for Option<P> {
     fn value(&self, _: &Domain) -> Value {
-        Value::Flag(*self)
+        Value::Flag(self.is_some())
     }
 
     fn assign(&mut self, value: Value) {
-        if let Value::Flag(flag) = value {
-            *self = flag;
-        }
+        *self = (value == Value::Flag(true)).then(|| self.unwrap_or(P::USUAL));
     }
 }
+
+/// Makes an enumeration a field whose values are words.
+macro_rules! words {
+    ($type:ident: $($variant:ident = $word:literal),+) => {
+        impl $type {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl Field for $type {
+            fn value(&self, _: &Domain) -> Value {
+                Value::Word(match self {
+                    $(Self::$variant => $word),+
+                })
+            }
+
+            fn assign(&mut self, value: Value) {
+                *self = match value {
+                    $(Value::Word($word) => Self::$variant,)+
+                    _ => return,
+                };
+            }
+        }
+    };
+}
+pub(crate) use words;

@@ -3,157 +3,59 @@
 
 #![allow(dead_code)] // each test uses a part of it
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use overlock_sim::Time;
 use overlock_sim::engine::Setup;
-use overlock_sim::host::{Chores, Host, PauseExit, Placement, Scheduler};
-use overlock_sim::machine::{Costs, Level, Links, Machine};
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
 
-const COSTS: Costs = Costs {
-    hit: Time::ps(1_700),
-    locked: Time::ps(8_300),
-    cluster: Time::ZERO,
-    socket: Time::ns(50),
-    shared: Time::ns(22),
-    across: Time::ns(114),
-    hop: Time::ns(40),
-    gap: Time::ns(12),
-    memory: Time::ns(96),
-    turn: Time::ns(5),
-    jitter: 0.25,
-    ring: 0.5,
-    sibling: 0.6,
-    ..Costs::USUAL
-};
-
-const fn machine(name: &'static str, sockets: usize, cores: usize, threads: usize) -> Machine {
-    Machine {
-        name: Cow::Borrowed(name),
-        about: Cow::Borrowed(""),
-        sockets,
-        clusters: 1,
-        cores,
-        threads,
-        last_level: Level::Socket,
-        inclusive: sockets <= 2,
-        migratory: cores == 2 && sockets <= 2,
-        links: if sockets > 2 { Links::Cube } else { Links::All },
-        costs: COSTS,
-    }
-}
+const COSTS: &str = "hit=1.7:locked=8.3:socket=50:shared=22:across=114:hop=40:gap=12:memory=96:\
+                     turn=5:jitter=0.25:ring=0.5:sibling=0.6";
 
 /// One CPU; two; hardware threads on two sockets; four sockets.
-pub static MACHINES: [Machine; 4] = [
-    machine("single", 1, 1, 1),
-    machine("pair", 1, 2, 1),
-    machine("threads", 2, 2, 2),
-    machine("square", 4, 2, 1),
-];
+pub static MACHINES: LazyLock<[Machine; 4]> = LazyLock::new(|| {
+    let machine = |sockets: usize, cores: usize, threads: usize, others: &str| {
+        Machine::named(&format!(
+            "e5-2699v3:{COSTS}:sockets={sockets}:cores_per_socket={cores}:\
+             threads_per_core={threads}:{others}"
+        ))
+        .expect("a machine")
+    };
+    [
+        machine(1, 1, 1, "migratory=false"),
+        machine(1, 2, 1, "migratory=true"),
+        machine(2, 2, 2, "migratory=true"),
+        machine(4, 2, 1, "inclusive=false:migratory=false:links=cube"),
+    ]
+});
 
-const SHORT: Scheduler = Scheduler {
-    latency: Time::us(60),
-    granularity: Time::us(15),
-    wakeup: Time::us(20),
-    request: None,
-    tick: Time::us(10),
-    switch: Time::ns(1_500),
-    migration: Time::us(2),
-    worth: Time::us(10),
-    balance: (Time::us(40), Time::us(300)),
-    placement: Placement::Pack,
-};
+const SCHEDULER: &str = "latency=60us:granularity=15us:wakeup=20us:tick=10us:switch=1.5us:\
+                         migration=2us:worth=10us:balance_idle=40us:balance_all=300us:\
+                         placement=pack:first_poll=10us:heavy_barrier=3us";
+const DEAR: &str = "halt=2us:brief=1.5us:kick=2us:kick_nobody=1.5us:wake_idle=12us:\
+                    wake_busy=3.5us:awake=50us";
+const CHEAP: &str = "halt=600:brief=180:kick=1us:kick_nobody=130:wake_idle=5us:wake_busy=1.5us:\
+                     awake=1us:bucket_lines=2:bucket_hold=50:spins=true";
+const EXITS: &str = "pause_exit=true:pause_gap=56:pause_cost=1.5us";
+const PLAIN: &str = "poll=0:chores=false";
 
-/// A scheduler only.
-const PLAIN: Host = Host {
-    name: Cow::Borrowed("plain"),
-    about: Cow::Borrowed(""),
-    hypervisor: true,
-    tells_preempted: true,
-    scheduler: SHORT,
-    halt: Time::ns(2_000),
-    brief: Time::ns(1_500),
-    kick: Time::ns(2_000),
-    kick_nobody: Time::ns(1_500),
-    bucket_lines: 0,
-    bucket_hold: Time::ZERO,
-    wake_idle: Time::us(12),
-    wake_busy: Time::ns(3_500),
-    awake: Time::us(50),
-    poll: Time::ZERO,
-    first_poll: Time::us(10),
-    chores: None,
-    pause_exit: None,
-    heavy_barrier: Time::us(3),
-    spins: false,
-};
-
-/// It polls for halted vCPUs, has work of its own, and has pause-loop exits.
-fn busy() -> Host {
-    Host {
-        name: Cow::Borrowed("busy"),
-        poll: Time::us(20),
-        chores: Some(Chores {
-            every: Time::us(100),
-            length: Time::us(5),
-        }),
-        pause_exit: Some(PauseExit {
-            window: Time::us(2),
-            grow: 2,
-            gap: Time::ns(56),
-            cost: Time::ns(1_500),
-        }),
-        ..PLAIN
-    }
-}
-
-/// Pause-loop exits with a window that does not grow.
-fn exits() -> Host {
-    Host {
-        name: Cow::Borrowed("exits"),
-        pause_exit: Some(PauseExit {
-            window: Time::us(1),
-            grow: 1,
-            gap: Time::ns(56),
-            cost: Time::ns(1_500),
-        }),
-        ..PLAIN
-    }
-}
-
-/// Cheap halts and kicks, and spins before halts.
-fn cheap() -> Host {
-    Host {
-        name: Cow::Borrowed("cheap"),
-        halt: Time::ns(600),
-        brief: Time::ns(180),
-        kick: Time::ns(1_000),
-        kick_nobody: Time::ns(130),
-        bucket_lines: 2,
-        bucket_hold: Time::ns(50),
-        wake_idle: Time::us(5),
-        wake_busy: Time::ns(1_500),
-        awake: Time::us(1),
-        spins: true,
-        ..PLAIN
-    }
-}
-
-/// EEVDF in the place of CFS.
-fn deadlines() -> Host {
-    Host {
-        name: Cow::Borrowed("deadlines"),
-        scheduler: Scheduler {
-            request: Some(Time::us(15)),
-            ..SHORT
-        },
-        ..PLAIN
-    }
-}
-
-pub static HOSTS: LazyLock<[Host; 5]> =
-    LazyLock::new(|| [PLAIN, busy(), exits(), cheap(), deadlines()]);
+/// A scheduler only. One that polls for halted vCPUs, has work of its own, and has pause-loop
+/// exits. Such exits with a window that does not grow. Cheap halts and kicks, and spins before
+/// halts. EEVDF in the place of CFS.
+pub static HOSTS: LazyLock<[Host; 5]> = LazyLock::new(|| {
+    [
+        format!("{DEAR}:{PLAIN}:pause_exit=false"),
+        format!(
+            "{DEAR}:{EXITS}:pause_window=2us:pause_grow=2:poll=20us:chores=true:\
+             chores_every=100us:chores_length=5us"
+        ),
+        format!("{DEAR}:{EXITS}:{PLAIN}:pause_window=1us:pause_grow=1"),
+        format!("{CHEAP}:{PLAIN}:pause_exit=false"),
+        format!("{DEAR}:{PLAIN}:pause_exit=false:eevdf=true:eevdf_request=15us"),
+    ]
+    .map(|keys| Host::named(&format!("kvm:{SCHEDULER}:{keys}")).expect("a host"))
+});
 
 pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) -> Setup<'a> {
     Setup {

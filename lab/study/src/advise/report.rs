@@ -5,7 +5,6 @@ use overlock_profile::{Lock, Profile};
 /// The load of a lock in a report. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// The lock's name.
     pub lock: String,
     /// Threads that waited for it.
     pub threads: usize,
@@ -18,10 +17,6 @@ pub struct Load {
 }
 
 /// The load of a lock of the report: the one of that name, or the one with the longest waits.
-///
-/// # Errors
-///
-/// There is none.
 pub fn load(profile: &Profile, name: Option<&str>) -> Result<Load, String> {
     let locks = profile.locks.iter().enumerate();
     let mut locks: Vec<(u64, usize, &Lock)> = locks

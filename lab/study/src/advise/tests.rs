@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_profile::{Lock, Profile, Run, Sum, Thread, Wait};
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
 
 use super::report::{Load, load};
 use super::text::describe;

@@ -11,29 +11,23 @@ use overlock_bench::workload::Workload;
 use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
-use overlock_sim::spec::{self, Bases, Spec};
+use overlock_sim::spec::{self, Spec};
 use serde::{Deserialize, Serialize};
 
 use super::unit::Unit;
 use crate::locks;
 
 /// The use that a figure has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::Display,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Half {
     /// Constants may be chosen by it.
     Calibrate,
     /// It is scored, and nothing else.
     Score,
-}
-
-impl fmt::Display for Half {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Calibrate => "calibrate",
-            Self::Score => "score",
-        })
-    }
 }
 
 /// So many lines that are wrong are told.
@@ -54,7 +48,6 @@ pub struct Row {
     /// The half that the group belongs to; without one it is only scored.
     #[serde(default)]
     pub half: Option<Half>,
-    /// The document.
     pub source: String,
     /// `read`, or `excerpt` if only a part of the document was.
     #[serde(default)]
@@ -76,9 +69,7 @@ pub struct Row {
     /// The lock whose figure it is divided by, if it is a ratio.
     #[serde(default)]
     pub over: Option<String>,
-    /// The figure.
     pub figure: f64,
-    /// Its unit.
     pub unit: String,
     /// Anything else that a reader should know.
     #[serde(default)]
@@ -88,9 +79,7 @@ pub struct Row {
 /// A figure with what it takes to simulate it.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// As it was read.
     pub row: Row,
-    /// Its unit.
     pub unit: Unit,
     /// The simulation, or for a ratio that of its dividend.
     pub case: Case,
@@ -101,17 +90,11 @@ pub struct Figure {
 /// A simulation.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The machine.
     pub machine: Machine,
-    /// Its host.
     pub host: Host,
-    /// Its workload.
     pub workload: Workload,
-    /// With which lock.
     pub lock: &'static Entry,
-    /// How many threads.
     pub threads: usize,
-    /// In how many guests.
     pub guests: usize,
 }
 
@@ -165,16 +148,9 @@ impl Figure {
 }
 
 /// A folder that cannot be used, and why.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct BadFolder(String);
-
-impl fmt::Display for BadFolder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadFolder {}
 
 /// A folder of figures in CSV, with files of machines.
 #[derive(Clone, Debug)]
@@ -186,30 +162,16 @@ pub enum Folder {
 }
 
 macro_rules! published {
-    ($($file:literal),*) => { &[$(($file, include_str!(concat!("../../published/", $file)))),*] };
+    ($($file:literal)*) => { &[$(($file, include_str!(concat!("../../published/", $file)))),*] };
 }
 
 /// The files of the project's folder.
-const PUBLISHED: &[(&str, &str)] = published![
-    "seeds.csv",
-    "cna.csv",
-    "parking_lot.csv",
-    "swift.csv",
-    "flexguard.csv",
-    "overcommit.csv",
-    "e5-2680v4.toml",
-    "e5-2699v4.toml",
-    "e7-8895v3.toml",
-    "epyc-9454p.toml",
-    "gold-5320.toml",
-    "gold-6148.toml",
-    "i5-3450.toml",
-    "i7-3770.toml",
-    "i7-6.toml",
-    "i9-18.toml",
-    "xeon-8488c.toml",
+const PUBLISHED: &[(&str, &str)] = published! {
+    "seeds.csv" "cna.csv" "parking_lot.csv" "swift.csv" "flexguard.csv" "overcommit.csv"
+    "e5-2680v4.toml" "e5-2699v4.toml" "e7-8895v3.toml" "epyc-9454p.toml" "gold-5320.toml"
+    "gold-6148.toml" "i5-3450.toml" "i7-3770.toml" "i7-6.toml" "i9-18.toml" "xeon-8488c.toml"
     "xeon-d-2191.toml"
-];
+};
 
 impl fmt::Display for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -330,10 +292,10 @@ impl Folder {
             let text = self.text(name).map_err(spec::Error::new)?;
             Ok(text.into_owned())
         };
-        let machine = spec::read_in(&row.machine, &Bases::none(), contents).map_err(bad)?;
+        let machine = spec::read_in(&row.machine, &[], contents).map_err(bad)?;
         let host = match row.host.as_str() {
             "" => Host::THREADS,
-            host => spec::read_in(host, &Bases::none(), contents).map_err(bad)?,
+            host => spec::read_in(host, &[], contents).map_err(bad)?,
         };
         let workload: Workload = row.workload.parse().map_err(bad)?;
         let unit: Unit = row.unit.parse()?;

@@ -1,7 +1,6 @@
 //! How well simulated figures agree with published ones.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use serde::Serialize;
 
@@ -12,15 +11,20 @@ use crate::vary::Range;
 /// Two locks differ if one has this many times the operations of the other.
 const DIFFER: f64 = 1.2;
 
-/// The classes of figures, each with a goal of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// The classes of figures, each with a goal of its own, in the order of the report.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display, strum::EnumString,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// No more threads than CPUs, on one socket.
+    #[strum(serialize = "one socket")]
     OneSocket,
     /// The same on several.
+    #[strum(serialize = "across sockets")]
     AcrossSockets,
     /// More threads than CPUs.
+    #[strum(serialize = "overcommit")]
     Overcommit,
 }
 
@@ -47,16 +51,6 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::OneSocket => "one socket",
-            Self::AcrossSockets => "across sockets",
-            Self::Overcommit => "overcommit",
-        })
-    }
-}
-
 /// The share of orders that is wanted.
 pub const ORDERS_GOAL: f64 = 0.9;
 
@@ -66,7 +60,6 @@ pub struct Line {
     /// The published one.
     #[serde(flatten)]
     pub row: Row,
-    /// Its class.
     pub class: Class,
     /// The simulated figure, if there is one.
     pub simulated: Option<f64>,
@@ -85,7 +78,6 @@ pub struct Line {
 /// The sums of some figures. Errors are means of absolute logarithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Sum {
-    /// The figures.
     pub figures: usize,
     /// Those without a simulated figure.
     pub failed: usize,
@@ -106,19 +98,23 @@ pub struct Sum {
 /// A group, or a class of a half.
 #[derive(Clone, Debug, Serialize)]
 pub struct Part {
-    /// Its name.
     pub name: String,
-    /// Its half.
     pub half: Half,
     /// Its document, if it is a group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// Its sums.
     #[serde(flatten)]
     pub sum: Sum,
     /// Whether it has all that is wanted of a class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reached: Option<bool>,
+}
+
+impl Part {
+    /// The class that it is.
+    pub fn class(&self) -> Option<Class> {
+        self.name.parse().ok()
+    }
 }
 
 /// The score.
@@ -128,7 +124,6 @@ pub struct Score {
     pub groups: Vec<Part>,
     /// The classes of each half.
     pub classes: Vec<Part>,
-    /// Each figure.
     pub figures: Vec<Line>,
 }
 
@@ -146,16 +141,9 @@ impl Score {
         groups.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         let mut classes = parts(&all, |_, line| line.class.to_string());
         for part in &mut classes {
-            let class = Class::ALL.into_iter();
-            let mut class = class.filter(|class| class.to_string() == part.name);
-            part.reached = class.next().map(|class| reached(&part.sum, class));
+            part.reached = part.class().map(|class| reached(&part.sum, class));
         }
-        let order = |part: &Part| {
-            let place = Class::ALL.iter();
-            let mut place = place.map(Class::to_string);
-            (part.half, place.position(|name| name == part.name))
-        };
-        classes.sort_by_key(order);
+        classes.sort_by_key(|part| (part.half, part.class()));
         Self {
             groups,
             classes,
@@ -316,6 +304,27 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
+/// The common things of two figures whose locks are compared.
+fn series(row: &Row) -> impl PartialEq {
+    let Row {
+        group,
+        machine,
+        host,
+        workload,
+        unit,
+        ..
+    } = row.clone();
+    (
+        group,
+        machine,
+        host,
+        workload,
+        unit,
+        row.threads,
+        row.guests,
+    )
+}
+
 /// Whether each pair of locks that differ is in the right order.
 fn orders(members: &Members<'_>) -> Vec<bool> {
     let mut right = Vec::new();
@@ -332,26 +341,9 @@ fn orders(members: &Members<'_>) -> Vec<bool> {
             continue;
         };
         for &(other, theirs) in &members[index + 1..] {
-            let same = |a: &Row, b: &Row| {
-                (
-                    &a.group,
-                    &a.machine,
-                    &a.host,
-                    &a.workload,
-                    a.threads,
-                    a.guests,
-                    &a.unit,
-                ) == (
-                    &b.group,
-                    &b.machine,
-                    &b.host,
-                    &b.workload,
-                    b.threads,
-                    b.guests,
-                    &b.unit,
-                )
-            };
-            if same(&figure.row, &other.row) && figure.case.lock.name != other.case.lock.name {
+            if series(&figure.row) == series(&other.row)
+                && figure.case.lock.name != other.case.lock.name
+            {
                 let ratio = |a: f64, b: f64| (a / b).powf(better);
                 let simulated = line.simulated.zip(theirs.simulated);
                 judge(

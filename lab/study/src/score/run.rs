@@ -9,10 +9,8 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_bench::workload::Workload;
 
 use super::data::{Case, Figure};
-use crate::pool;
-use crate::sweep::record::simulate_in;
-use crate::sweep::{Measured, Point};
-use crate::vary;
+use crate::sweep::{self, Measured, Point};
+use crate::{pool, vary};
 
 /// A build is so many times as long: it ends, and must be long against a slice.
 const BUILD: u32 = 10;
@@ -20,13 +18,10 @@ const BUILD: u32 = 10;
 /// How to simulate.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The length of each simulation.
     pub round: Duration,
-    /// Decides about chance.
     pub seed: u64,
     /// Whether constants are changed by a tenth, too.
     pub vary: bool,
-    /// How many simulations run at a time.
     pub jobs: usize,
     /// Ends all of them when raised.
     pub interrupt: Arc<Interrupt>,
@@ -40,10 +35,6 @@ pub type Results = Vec<Outcome>;
 
 /// All simulations that `figures` need, by their keys. Calls `done` after each with how many have
 /// ended, and of how many.
-///
-/// # Errors
-///
-/// [`Error::Interrupted`].
 pub fn simulate_all(
     figures: &[Figure],
     options: &Options,
@@ -74,10 +65,6 @@ pub fn simulate_all(
 }
 
 /// Simulates all cases, so many at a time, and returns their outcomes in their order.
-///
-/// # Errors
-///
-/// [`Error::Interrupted`].
 pub fn run(
     cases: &[Case],
     options: &Options,
@@ -111,10 +98,11 @@ fn simulate(case: &Case, options: &Options) -> Result<Measured, Error> {
         others: 0,
         workload: case.workload,
         vcpus: case.threads,
+        guests: case.guests,
         lock: case.lock,
         seed: options.seed,
     };
     let is_build = matches!(case.workload, Workload::Build { .. });
     let round = options.round * if is_build { BUILD } else { 1 };
-    simulate_in(&point, case.guests, round, &options.interrupt)
+    sweep::simulate(&point, round, &options.interrupt)
 }

@@ -156,54 +156,38 @@ fn a_failure_is_told_and_counts_as_a_wrong_order() {
 
 #[test]
 fn what_cannot_be_simulated_is_refused_with_its_group() {
-    let refused = |row: &str, says: &str| {
-        let why = folder(row).unwrap_err();
-        assert!(why.contains(says), "{row}: {why}");
+    const ROW: &str = "a,,D,small.toml,micro,mcs,4,,2,Mop/s\n";
+    let refused = |rows: &str, says: &str| {
+        let why = folder(rows).unwrap_err();
+        assert!(why.contains(says), "{rows}: {why}");
     };
+    for (cell, other, says) in [
+        (
+            "small.toml",
+            "nowhere",
+            "group a: unknown machine 'nowhere'",
+        ),
+        ("small.toml", "gone.toml", "gone.toml"),
+        ("micro", "mikro", "unknown workload 'mikro'"),
+        ("mcs", "cohort", "no lock 'cohort'"),
+        ("Mop/s", "parsecs", "unknown unit 'parsecs'"),
+        ("2,Mop/s", "0,Mop/s", "not above 0"),
+        ("Mop/s", "ratio", "a ratio, and nothing else"),
+        ("4,,", "0,,", "0 threads are not 1 to"),
+        ("4,,", "many,,", "figures.csv"),
+        (",Mop/s", "", "9 columns, where the first line has 10"),
+    ] {
+        refused(&ROW.replace(cell, other), says);
+    }
+    let halves = ["a,score,", "a,calibrate,"].map(|half| ROW.replace("a,,", half));
+    refused(&halves.concat(), "the group a is in both halves");
+    let [lock, threads] = [("mcs", "tikcet"), ("4,,", "many,,")].map(|(a, b)| ROW.replace(a, b));
     refused(
-        "a,,D,nowhere,micro,mcs,4,,2,Mop/s\n",
-        "group a: unknown machine 'nowhere'",
-    );
-    refused("a,,D,gone.toml,micro,mcs,4,,2,Mop/s\n", "gone.toml");
-    refused(
-        "a,,D,small.toml,mikro,mcs,4,,2,Mop/s\n",
-        "unknown workload 'mikro'",
-    );
-    refused(
-        "a,,D,small.toml,micro,cohort,4,,2,Mop/s\n",
-        "no lock 'cohort'",
-    );
-    refused(
-        "a,,D,small.toml,micro,mcs,4,,2,parsecs\n",
-        "unknown unit 'parsecs'",
-    );
-    refused("a,,D,small.toml,micro,mcs,4,,0,Mop/s\n", "not above 0");
-    refused(
-        "a,,D,small.toml,micro,mcs,4,,2,ratio\n",
-        "a ratio, and nothing else",
-    );
-    refused(
-        "a,,D,small.toml,micro,mcs,0,,2,Mop/s\n",
-        "0 threads are not 1 to",
-    );
-    refused("a,,D,small.toml,micro,mcs,many,,2,Mop/s\n", "figures.csv");
-    refused(
-        "a,score,D,small.toml,micro,mcs,4,,2,Mop/s\na,calibrate,D,small.toml,micro,mcs,4,,2,ns\n",
-        "the group a is in both halves",
-    );
-    refused(
-        "a,,D,small.toml,micro,mcs,4,,2\n",
-        "9 columns, where the first line has 10",
-    );
-    refused(
-        "a,,D,small.toml,micro,mcs,4,,2,Mop/s\na,,D,small.toml,micro,tikcet,4,,2,Mop/s\n\
-         a,,D,small.toml,micro,mcs,many,,2,Mop/s\n",
+        &[ROW, &lock, &threads].concat(),
         "figures.csv:3: group a: there is no lock 'tikcet' to simulate; did you mean 'ticket'?",
     );
-    refused(
-        "a,,D,gone.toml,micro,mcs,4,,2,Mop/s\na,,D,small.toml,micro,mcs,many,,2,Mop/s\n",
-        "figures.csv:3: column threads: ",
-    );
+    let gone = ROW.replace("small", "gone");
+    refused(&(gone + &threads), "figures.csv:3: column threads: ");
     let lines = "a,,D,small.toml,micro,mcs,0,,2,Mop/s\n".repeat(22);
     refused(&lines, "figures.csv:21: ");
     refused(&lines, "\n2 more lines are wrong");

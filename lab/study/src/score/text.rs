@@ -5,7 +5,7 @@ use std::fmt::Write;
 use overlock_report::columns::{NOTHING, table};
 use overlock_report::numbers::significant;
 
-use super::judge::{Class, Line, ORDERS_GOAL, Part, Score};
+use super::judge::{Line, ORDERS_GOAL, Part, Score};
 use crate::vary::Range;
 
 /// How a text is laid out.
@@ -43,14 +43,14 @@ pub fn summary(form: Form, score: &Score) -> String {
     );
     text += "\n";
     let classes = score.classes.iter().map(|part| {
-        let class = Class::ALL.into_iter();
-        let mut class = class.filter(|class| class.to_string() == part.name);
-        let goal = class.next().map(|class| format!("{:.2}", class.goal()));
         let told = match part.reached {
             Some(true) => "reached",
             _ => "missed",
         };
-        let goal = goal.map_or(String::new(), |goal| format!("error {goal}: {told}"));
+        let goal = part
+            .class()
+            .map(|class| format!("error {:.2}: {told}", class.goal()));
+        let goal = goal.unwrap_or_default();
         cells(part).into_iter().chain([goal])
     });
     text += &rows(form, &titled("class", "goal"), NUMBERS, classes);

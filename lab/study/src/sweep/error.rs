@@ -1,19 +1,21 @@
 //! Why a sweep ends without results.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use overlock_bench::error::Error as Failure;
 
 /// Why a file of results cannot be used, or a sweep cannot go on.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Reading or writing it failed.
+    #[error("{}: {error}", .0.display(), error = .1)]
     Io(PathBuf, io::Error),
     /// It is not what it has to be, and why.
+    #[error("{}: {error}", .0.display(), error = .1)]
     Refused(PathBuf, String),
     /// This machine cannot run a simulation, which is no result.
+    #[error("{0}")]
     Machine(Failure),
 }
 
@@ -29,15 +31,3 @@ impl Error {
         Self::Refused(path.to_owned(), why.into())
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Refused(path, why) => write!(f, "{}: {why}", path.display()),
-            Self::Machine(failure) => failure.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

@@ -9,6 +9,7 @@ use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::load::Load;
 use overlock_bench::registry::{Entry, Family};
@@ -26,57 +27,42 @@ pub struct Grid {
     /// The machines, with all or some of their cores. Their names say which keys differ from a
     /// preset.
     pub machines: Vec<Machine>,
-    /// The hosts of their vCPUs.
     pub hosts: Vec<Host>,
     /// vCPUs of other guests, which want a CPU all the time.
     pub others: Vec<usize>,
     /// The workloads, all of one family.
     pub workloads: Vec<Workload>,
-    /// The numbers of vCPUs.
     pub vcpus: Vec<Load>,
     /// The locks, which are simulated ones, of the workloads' family.
     pub locks: Vec<&'static Entry>,
-    /// Seeds of the random choices.
     pub seeds: Vec<u64>,
-    /// How long each simulation is.
     pub round: Duration,
 }
 
 /// A simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The machine.
     pub machine: &'a Machine,
-    /// The host of its vCPUs.
     pub host: &'a Host,
     /// vCPUs of other guests beside them.
     pub others: usize,
-    /// The workload of the vCPUs.
     pub workload: Workload,
-    /// How many.
     pub vcpus: usize,
-    /// With which lock.
+    /// In how many guests of equal size, each of which runs the workload.
+    pub guests: usize,
     pub lock: &'static Entry,
-    /// Seed of the random choices.
     pub seed: u64,
 }
 
 /// A point by its names, as files have it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Key {
-    /// [`Point::machine`]
     pub machine: String,
-    /// [`Point::host`]
     pub host: String,
-    /// [`Point::others`]
     pub others: usize,
-    /// [`Point::workload`]
     pub workload: String,
-    /// [`Point::vcpus`]
     pub vcpus: usize,
-    /// [`Point::lock`]
     pub lock: String,
-    /// [`Point::seed`]
     pub seed: u64,
 }
 
@@ -94,49 +80,30 @@ pub struct Names {
 }
 
 /// A grid that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadGrid {
     /// Nothing to do.
+    #[error("nothing to simulate: no lock takes so many vCPUs")]
     Empty,
     /// The workloads are for different families of locks.
+    #[error("{0} and {1} are for different kinds of locks, and need a sweep each")]
     Families(&'static str, &'static str),
     /// A lock does not run on a simulated machine, or is not for these workloads.
+    #[error("{0} does not run on a simulated machine")]
     Lock(&'static str),
     /// Too many points.
+    #[error("more than {MOST_POINTS} simulations")]
     Points,
     /// So many vCPUs on a machine.
+    #[error("{0} vCPUs on {1} are more than the simulator has room for: 1 to {MOST_VCPUS}")]
     Vcpus(usize, String),
     /// A name that this program does not know.
+    #[error("this program does not know '{0}'")]
     Unknown(String),
 }
 
-impl fmt::Display for BadGrid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("nothing to simulate: no lock takes so many vCPUs"),
-            Self::Families(one, other) => write!(
-                f,
-                "{one} and {other} are for different kinds of locks, and need a sweep each"
-            ),
-            Self::Lock(name) => write!(f, "{name} does not run on a simulated machine"),
-            Self::Points => write!(f, "more than {MOST_POINTS} simulations"),
-            Self::Vcpus(vcpus, machine) => write!(
-                f,
-                "{vcpus} vCPUs on {machine} are more than the simulator has room for: 1 to {MOST_VCPUS}"
-            ),
-            Self::Unknown(name) => write!(f, "this program does not know '{name}'"),
-        }
-    }
-}
-
-impl std::error::Error for BadGrid {}
-
 impl Grid {
     /// Checks that the grid can be, and leaves out what it has twice.
-    ///
-    /// # Errors
-    ///
-    /// [`BadGrid`].
     pub fn check(mut self) -> Result<Self, BadGrid> {
         unique(&mut self.machines, machine_name);
         unique(&mut self.hosts, |host| host.name.clone());
@@ -169,9 +136,7 @@ impl Grid {
             self.locks.len(),
             self.seeds.len(),
         ];
-        let points = sizes
-            .into_iter()
-            .try_fold(1_usize, |product, size| product.checked_mul(size));
+        let points = sizes.into_iter().try_fold(1_usize, usize::checked_mul);
         if points.is_none_or(|points| points > MOST_POINTS) {
             return Err(BadGrid::Points);
         }
@@ -195,6 +160,7 @@ impl Grid {
                             others,
                             workload,
                             vcpus,
+                            guests: 1,
                             lock,
                             seed,
                         }));
@@ -289,25 +255,24 @@ impl Names {
     }
 
     /// The first thing in which two grids differ: what it is, and what it is in `self`.
-    pub fn difference(&self, other: &Self) -> Option<(&'static str, String)> {
-        let numbers = |numbers: &[usize]| texts(numbers, usize::to_string);
-        let seeds = |seeds: &[u64]| texts(seeds, u64::to_string);
-        let all = |names: &Self| {
-            [
-                ("machines", names.machines.clone()),
-                ("hosts", names.hosts.clone()),
-                ("others", numbers(&names.others)),
-                ("workloads", names.workloads.clone()),
-                ("vcpus", texts(&names.vcpus, Load::to_string)),
-                ("locks", names.locks.clone()),
-                ("seeds", seeds(&names.seeds)),
-                ("seconds", vec![names.seconds.to_string()]),
-            ]
+    pub fn difference(&self, other: &Self) -> Option<(String, String)> {
+        let fields = |names: &Self| match json!(names) {
+            Value::Object(fields) => fields,
+            _ => unreachable!("a structure has fields"),
         };
-        let mut pairs = all(self).into_iter().zip(all(other));
-        pairs.find_map(|((what, ours), (_, theirs))| {
-            (ours != theirs).then(|| (what, ours.join(",")))
-        })
+        let theirs = fields(other);
+        let mut ours = fields(self).into_iter();
+        let (what, ours) = ours.find(|(what, ours)| theirs[what] != *ours)?;
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        };
+        let texts = match &ours {
+            Value::Array(values) => values.iter().map(text).collect(),
+            value => vec![text(value)],
+        };
+        Some((what, texts.join(",")))
     }
 }
 

@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use overlock_sim::machine::Machine;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// More vCPUs for each CPU than any machine has a use for.
 const MANY: f64 = 1e6;
 
 /// A number of vCPUs, perhaps one that depends on the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Text", into = "Text")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// So many.
     Vcpus(usize),
@@ -39,19 +39,11 @@ impl fmt::Display for Load {
 }
 
 /// No load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "must be a number of vCPUs, or vCPUs for each CPU, above 0x and up to {MANY}x, such as 0.25x or 2x"
+)]
 pub struct NoSuchLoad;
-
-impl fmt::Display for NoSuchLoad {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "must be a number of vCPUs, or vCPUs for each CPU, above 0x and up to {MANY}x, such as 0.25x or 2x"
-        )
-    }
-}
-
-impl std::error::Error for NoSuchLoad {}
 
 impl FromStr for Load {
     type Err = NoSuchLoad;
@@ -70,31 +62,23 @@ impl FromStr for Load {
     }
 }
 
-/// A load as files have it: a number, or a text such as "2x".
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Text {
-    Vcpus(usize),
-    Overcommit(String),
-}
-
-impl From<Load> for Text {
-    fn from(load: Load) -> Self {
-        match load {
-            Load::Vcpus(vcpus) => Self::Vcpus(vcpus),
-            Load::Overcommit(_) => Self::Overcommit(load.to_string()),
+/// As files have it: a number, or a text such as "2x".
+impl Serialize for Load {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Vcpus(vcpus) => vcpus.serialize(serializer),
+            Self::Overcommit(_) => serializer.collect_str(self),
         }
     }
 }
 
-impl TryFrom<Text> for Load {
-    type Error = NoSuchLoad;
-
-    fn try_from(text: Text) -> Result<Self, NoSuchLoad> {
-        match text {
-            Text::Vcpus(vcpus) => Ok(Self::Vcpus(vcpus)),
-            Text::Overcommit(text) => text.parse(),
-        }
+impl<'de> Deserialize<'de> for Load {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        text.parse().map_err(D::Error::custom)
     }
 }
 

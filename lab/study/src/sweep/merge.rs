@@ -1,11 +1,13 @@
 //! Several files made one.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use super::build::Build;
 use super::error::Error;
-use super::grid::{Grid, Key};
+use super::grid::{Grid, Key, Point};
 use super::record::{Outcome, Record};
 use super::store::{Part, header, line};
 
@@ -14,7 +16,6 @@ use super::store::{Part, header, line};
 pub struct Merged {
     /// The build that has simulated all parts.
     pub build: Build,
-    /// The grid of the parts.
     pub grid: Grid,
     /// The results, in the grid's order.
     pub lines: Vec<Record>,
@@ -31,28 +32,22 @@ pub struct Merged {
 /// If parts are of different grids or builds, or disagree about a point. Simulations depend on
 /// nothing but their settings and the build.
 pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Error> {
-    let mut parts = parts.into_iter();
-    let Some(first) = parts.next() else {
-        return Ok(None);
-    };
-    let (build, grid) = (first.build.clone(), first.grid.clone());
-    let mut found: HashMap<Key, (Record, String)> = HashMap::new();
-    let mut duplicates = 0;
-    let mut alone = true;
-    for part in std::iter::once(first).chain(parts) {
-        // A build that is unknown is the same as itself only.
-        if !std::mem::take(&mut alone) {
-            part.expect(&build, &grid)?;
+    let mut found: HashMap<Key, (Record, PathBuf)> = HashMap::new();
+    let (mut merged, mut duplicates) = (None, 0);
+    for part in parts {
+        match &merged {
+            None => merged = Some((part.build.clone(), part.grid.clone())),
+            // A build that is unknown is the same as itself only.
+            Some((build, grid)) => part.expect(build, grid)?,
         }
         for record in part.lines {
-            match found.get(&record.key) {
-                None => {
-                    let origin = part.path.display().to_string();
-                    found.insert(record.key.clone(), (record, origin));
+            match found.entry(record.key.clone()) {
+                Entry::Vacant(place) => {
+                    place.insert((record, part.path.clone()));
                 }
-                Some((other, _)) if *other == record => duplicates += 1,
-                Some((_, origin)) => {
-                    let key = &record.key;
+                Entry::Occupied(other) if other.get().0 == record => duplicates += 1,
+                Entry::Occupied(other) => {
+                    let (origin, key) = (other.get().1.display(), &record.key);
                     return Err(Error::refused(
                         &part.path,
                         format!("contradicts {origin}, although both are of one build ({key})"),
@@ -61,21 +56,23 @@ pub fn merge(parts: impl IntoIterator<Item = Part>) -> Result<Option<Merged>, Er
             }
         }
     }
-    let mut merged = Merged {
-        lines: Vec::with_capacity(found.len()),
-        missing: Vec::new(),
-        duplicates,
-        build,
-        grid,
+    let Some((build, grid)) = merged else {
+        return Ok(None);
     };
-    for point in merged.grid.points() {
-        let key = point.key();
+    let (mut lines, mut missing) = (Vec::new(), Vec::new());
+    for key in grid.points().iter().map(Point::key) {
         match found.remove(&key) {
-            Some((record, _)) => merged.lines.push(record),
-            None => merged.missing.push(key),
+            Some((record, _)) => lines.push(record),
+            None => missing.push(key),
         }
     }
-    Ok(Some(merged))
+    Ok(Some(Merged {
+        build,
+        grid,
+        lines,
+        missing,
+        duplicates,
+    }))
 }
 
 impl Merged {
@@ -85,10 +82,6 @@ impl Merged {
     }
 
     /// Writes all of it as a file of results.
-    ///
-    /// # Errors
-    ///
-    /// Those of `out`.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "{}", header(&self.build, &self.grid))?;
         for record in &self.lines {

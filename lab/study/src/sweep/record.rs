@@ -84,33 +84,11 @@ impl Measured {
 
 /// Simulates a point for so long. The same point brings the same, whatever else this program does.
 ///
-/// # Errors
-///
-/// Those of the workload.
-///
 /// # Panics
 ///
 /// If the lock panics, or does not run on a simulated machine.
 pub fn simulate(
     point: &Point<'_>,
-    round: Duration,
-    interrupt: &Arc<Interrupt>,
-) -> Result<Measured, Error> {
-    simulate_in(point, 1, round, interrupt)
-}
-
-/// The same with the vCPUs in so many guests of equal size, each of which runs the workload.
-///
-/// # Errors
-///
-/// Those of the workload.
-///
-/// # Panics
-///
-/// If the lock panics, or does not run on a simulated machine.
-pub fn simulate_in(
-    point: &Point<'_>,
-    guests: usize,
     round: Duration,
     interrupt: &Arc<Interrupt>,
 ) -> Result<Measured, Error> {
@@ -122,7 +100,7 @@ pub fn simulate_in(
         point.seed,
         Arc::clone(interrupt),
     );
-    let world = world.beside(point.others).in_guests(guests);
+    let world = world.beside(point.others).in_guests(point.guests);
     let rounds = point.lock.simulated.as_ref();
     let rounds = rounds.expect("the locks of a grid run on simulated machines");
     let workers = Workers {

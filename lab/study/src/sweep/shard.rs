@@ -29,18 +29,9 @@ impl fmt::Display for Shard {
 }
 
 /// No shard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a part and the number of parts, such as 3/16; parts are counted from 1")]
 pub struct NoSuchShard;
-
-impl fmt::Display for NoSuchShard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "must be a part and the number of parts, such as 3/16; parts are counted from 1",
-        )
-    }
-}
-
-impl std::error::Error for NoSuchShard {}
 
 impl FromStr for Shard {
     type Err = NoSuchShard;

@@ -48,7 +48,6 @@ pub(super) fn line(record: &Record) -> String {
 /// The content of a file.
 #[derive(Debug)]
 pub struct Part {
-    /// The file.
     pub path: PathBuf,
     /// The build that has simulated.
     pub build: Build,
@@ -214,10 +213,6 @@ impl Store {
     }
 
     /// Appends a result.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
     pub fn append(&mut self, record: &Record) -> Result<(), Error> {
         self.write(line(record))
     }

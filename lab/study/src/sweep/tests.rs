@@ -238,25 +238,6 @@ fn two_shards_may_share_a_file() {
 }
 
 #[test]
-fn what_is_missing_is_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 2);
-    let path = dir.path().join("half");
-    sweep(&path, &grid, "1/2".parse().unwrap());
-    let merged = merge([part(&path)]).unwrap().unwrap();
-    let missing: Vec<Key> = grid
-        .points()
-        .iter()
-        .skip(1)
-        .step_by(2)
-        .map(Point::key)
-        .collect();
-    assert_eq!(merged.missing, missing);
-    let first = "e5-2699v3, kvm, micro:cs=95ns, 4 vCPUs, ticket, seed 2";
-    assert_eq!(missing[0].to_string(), first);
-}
-
-#[test]
 fn failures_do_not_stop_the_others_and_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let grid = grid(&[4], 4);
