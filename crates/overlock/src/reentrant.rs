@@ -166,7 +166,7 @@ impl<R: RawLock<Token = ()>, I: ThreadId, T: ?Sized> ReentrantLock<R, I, T> {
     ///
     /// # Panics
     ///
-    /// If the thread has 2^32 - 1 guards of the lock.
+    /// If the thread has 2^32 guards of the lock.
     #[cfg_attr(feature = "lockdep", track_caller)]
     #[inline]
     pub fn lock(&self) -> ReentrantGuard<'_, R, I, T> {

@@ -1,10 +1,10 @@
 //! A mutex that its owner may lock again.
 //!
-//! Around any lock there is the number of its owner, and how often that has locked it. The owner
-//! alone writes its own number, before and after it holds the lock. So a thread that reads its own
-//! number holds the lock, and one that reads another, however old, does not (R1). Nothing else
-//! depends on that load, and all accesses are Relaxed. The depth belongs to the owner (R2), and the
-//! lock hands it on.
+//! Around any lock there is the number of its owner, and how often that has locked it again. The
+//! owner alone writes its number, before and after it holds the lock. So a thread that reads its
+//! own number holds the lock, and one that reads another, however old, does not (R1). Nothing else
+//! depends on that load, and all accesses are Relaxed. The count of further acquisitions belongs to
+//! the owner (R2). It is 0 whenever there is none, so the first acquisition does not write it.
 //!
 //! A signal handler must not lock it: it may have interrupted its thread between the two writes.
 
@@ -22,12 +22,13 @@ use crate::raw::{ConstLock, RawFairLock, RawLock, RawTimedLock, ThreadId};
 /// It is no [`RawLock`], whose holder is alone with the data.
 pub struct Reentrant<L, I, P: Atomics> {
     lock: L,
-    depth: Cell<u32>,
+    /// The owner's acquisitions but the first.
+    again: Cell<u32>,
     owner: P::Usize,
     ids: PhantomData<I>,
 }
 
-// SAFETY: only the thread that holds `lock` uses `depth` (R2).
+// SAFETY: only the thread that holds `lock` uses `again` (R2).
 unsafe impl<L: Sync, I: Sync, P: Atomics> Sync for Reentrant<L, I, P> {}
 
 impl<L: ConstLock, I, P: Atomics> Reentrant<L, I, P> {
@@ -52,7 +53,7 @@ impl<L, I, P: Atomics> Reentrant<L, I, P> {
     pub const fn around(lock: L) -> Self {
         Reentrant {
             lock,
-            depth: Cell::new(0),
+            again: Cell::new(0),
             owner: Atomic::ZERO,
             ids: PhantomData,
         }
@@ -93,14 +94,14 @@ impl<L: RawLock<Token = ()>, I: ThreadId, P: Atomics> Reentrant<L, I, P> {
     ///
     /// # Panics
     ///
-    /// If it holds it `u32::MAX` times.
+    /// If it holds it 2^32 times.
     #[inline]
     pub fn lock_again(&self) -> bool {
         let is_mine = self.is_owned_by_current_thread();
         if is_mine {
-            let deeper = self.depth.get().checked_add(1); // R2
-            self.depth
-                .set(deeper.expect("a reentrant lock is locked too often"));
+            let again = self.again.get().checked_add(1); // R2
+            self.again
+                .set(again.expect("a reentrant lock is locked too often"));
         }
         is_mine
     }
@@ -109,7 +110,6 @@ impl<L: RawLock<Token = ()>, I: ThreadId, P: Atomics> Reentrant<L, I, P> {
     #[inline]
     fn own(&self) {
         self.owner.store(I::current().get(), Relaxed);
-        self.depth.set(1);
     }
 
     /// Acquires it for a thread that does not hold it, and waits for as long as it takes.
@@ -144,14 +144,14 @@ impl<L: RawLock<Token = ()>, I: ThreadId, P: Atomics> Reentrant<L, I, P> {
         }
     }
 
-    /// How often the calling thread, which holds it, has locked it.
+    /// Whether the calling thread, which holds it, has locked it once.
     ///
     /// # Safety
     ///
     /// The calling thread holds it.
     #[inline]
-    pub unsafe fn depth(&self) -> u32 {
-        self.depth.get()
+    pub unsafe fn is_held_once(&self) -> bool {
+        self.again.get() == 0 // R2
     }
 
     /// Undoes one acquisition. Returns whether it was the last, whose lock inside is to be
@@ -166,12 +166,12 @@ impl<L: RawLock<Token = ()>, I: ThreadId, P: Atomics> Reentrant<L, I, P> {
             @ self.is_owned_by_current_thread(),
             "unlock of a reentrant lock that the thread does not hold"
         );
-        let depth = self.depth.get() - 1; // R2
-        self.depth.set(depth);
-        if depth == 0 {
-            self.owner.store(0, Relaxed);
+        let again = self.again.get(); // R2
+        match again {
+            0 => self.owner.store(0, Relaxed),
+            _ => self.again.set(again - 1),
         }
-        depth == 0
+        again == 0
     }
 
     /// Undoes one acquisition.
@@ -228,7 +228,7 @@ impl<L: RawFairLock<Token = ()>, I: ThreadId, P: Atomics> Reentrant<L, I, P> {
     ///
     /// As for [`unlock`](Self::unlock).
     pub unsafe fn bump(&self) {
-        if self.depth.get() == 1 && self.is_contended() {
+        if self.again.get() == 0 && self.is_contended() {
             // SAFETY: the caller's promise.
             unsafe { self.unlock_fair() };
             self.lock();

@@ -48,7 +48,7 @@ impl<R: RawLock<Token = ()>, I: ThreadId> Mode for Reentrant<R, I> {
     #[inline]
     unsafe fn is_last(raw: &Watched<Self::Raw>) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { raw.depth() == 1 }
+        unsafe { raw.is_held_once() }
     }
 }
 
