@@ -73,8 +73,9 @@ pub use overlock_core::sleep::ww_mutex::{Error, Rule};
 
 use crate::System;
 
-/// A family of locks that are taken together, usually a static. [`Class::new`] has the rule that is
-/// right for most.
+/// A family of locks that are taken together, usually a static. [`Class::new`] is right for most;
+/// [`Class::optimistic`] is faster where locks are seldom contended, and aborts more often where
+/// they are.
 pub type Class = raw::Class<System>;
 
 /// A mutex of which a thread can hold several, taken in any order, without deadlock: see the
@@ -178,7 +179,8 @@ impl<'a, 'env> Context<'a, 'env> {
     ///
     /// # Errors
     ///
-    /// See [`Error`]; [`Error::Aborted`] only if the context is aborted already.
+    /// See [`Error`]; [`Error::Aborted`] only if the context is aborted already, or its class is
+    /// [optimistic](Class::optimistic) and this may be a lock of its own.
     #[inline]
     pub fn try_lock<'l, T: ?Sized>(
         self,

@@ -11,6 +11,10 @@
 //! - *wait-die*: a younger context that comes to a lock which an older one holds, or waits for,
 //!   dies: it is aborted at once, if it holds anything.
 //!
+//! A context of an [optimistic](Class::optimistic) class has no stamp and no node at first, and
+//! takes what is free. Like one that finds no node left, it does not wait while it holds a lock: it
+//! is aborted instead, and the next attempt has both.
+//!
 //! The scheme is that of database transactions (Rosenkrantz, Stearns, Lewis, 1978); the lock
 //! follows the kernel's ww_mutex. Outside of contexts the lock is a plain mutex ([`RawLock`],
 //! [`WwMutex::hold`]).
@@ -121,6 +125,7 @@
 //!   context. The kernel has two words, and a fence and a second check between them.
 //! - A context is its node's name, not a pointer to its owner's stack.
 //! - The caller does not retry: [`acquire`] does, and waits for the contended lock first.
+//! - A class may be optimistic.
 //! - Waiters do not spin.
 
 mod class;

@@ -196,6 +196,12 @@ fn ww_mutex_wait_die() {
     crosses(&CLASS);
 }
 
+#[test]
+fn ww_mutex_optimistic() {
+    static CLASS: Class = Class::optimistic();
+    crosses(&CLASS);
+}
+
 /// Threads become the head, or leave: at once, by themselves, or after so many polls.
 #[test]
 fn osq() {

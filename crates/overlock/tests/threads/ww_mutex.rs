@@ -14,6 +14,7 @@ use overlock::ww_mutex::{Class, Context, Error, Rule, WwMutex, WwMutexGuard, acq
 static WOUND_WAIT: Class = Class::new();
 static WAIT_DIE: Class = Class::with_rule(Rule::WaitDie);
 const CLASSES: [&Class; 2] = [&WOUND_WAIT, &WAIT_DIE];
+static OPTIMISTIC: Class = Class::optimistic();
 
 /// Two numbers that are equal whenever nobody is inside.
 type Pair = WwMutex<[u64; 2]>;
@@ -178,7 +179,7 @@ fn inside_of(
 }
 
 fn survives(stress: Stress) {
-    for class in CLASSES {
+    for class in CLASSES.into_iter().chain([&OPTIMISTIC]) {
         let trial: &'static Trial = Box::leak(Box::new(Trial {
             class,
             pairs: pairs(class),
@@ -234,7 +235,7 @@ fn inside(mut held: WwMutexGuard<'_, [u64; 2]>) {
 /// With and without contexts, by waiting and by trying.
 #[test]
 fn each_excludes_each() {
-    for class in CLASSES {
+    for class in CLASSES.into_iter().chain([&OPTIMISTIC]) {
         let [pair] = pairs::<1>(class);
         let ways: [&(dyn Fn() -> bool + Sync); 4] = [
             &|| {

@@ -16,8 +16,8 @@ struct Locks<W: World> {
 }
 
 impl<W: World> Locks<W> {
-    fn new(rule: Rule) -> Self {
-        let class = Placed::new(Class::with_rule(rule));
+    fn new(class: Class<W>) -> Self {
+        let class = Placed::new(class);
         let of_class = class.share();
         Locks {
             class,
@@ -79,13 +79,14 @@ impl<W: World> Locks<W> {
     }
 }
 
-/// The scenarios for contexts, with both rules.
+/// The scenarios for contexts, with both rules, and of a class that is optimistic.
 pub fn ww_mutex<W: World>() -> Vec<Scenario> {
     let plain = Setting::PLAIN;
     let one_node = Setting { slots: 1, ..plain };
     let check: fn(&Locks<W>) = Locks::check;
-    let wound: fn() -> Locks<W> = || Locks::new(Rule::WoundWait);
-    let die: fn() -> Locks<W> = || Locks::new(Rule::WaitDie);
+    let wound: fn() -> Locks<W> = || Locks::new(Class::new());
+    let die: fn() -> Locks<W> = || Locks::new(Class::with_rule(Rule::WaitDie));
+    let optimistic: fn() -> Locks<W> = || Locks::new(Class::optimistic());
     let mut all = Vec::new();
     for (make, [opposite, circle, mixed, found, stranger, bare]) in [
         (
@@ -169,5 +170,21 @@ pub fn ww_mutex<W: World>() -> Vec<Scenario> {
             check,
         ));
     }
+    all.extend([
+        workers::<W, _, _>(
+            "optimistic-opposite",
+            plain,
+            optimistic,
+            [|locks| locks.take(&[0, 1]), |locks| locks.take(&[1, 0])],
+            check,
+        ),
+        workers::<W, _, _>(
+            "optimistic-try",
+            plain,
+            optimistic,
+            [|locks| locks.take(&[0, 1]), |locks| locks.try_second(1, 0)],
+            check,
+        ),
+    ]);
     all
 }

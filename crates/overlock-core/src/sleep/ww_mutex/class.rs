@@ -20,6 +20,7 @@ pub struct Class<P: Platform> {
     /// The latest stamp.
     stamps: P::Usize,
     rule: Rule,
+    optimistic: bool,
 }
 
 impl<P: Platform> Default for Class<P> {
@@ -39,12 +40,28 @@ impl<P: Platform> Class<P> {
         Class {
             stamps: Atomic::ZERO,
             rule,
+            optimistic: false,
+        }
+    }
+
+    /// Returns a new class for locks that are seldom contended. Its contexts take free locks as
+    /// fast as plain mutexes: a context gets a stamp and a node when it first has to wait. If it
+    /// holds locks then, it is aborted for that, once. From then on the rule is wound-wait.
+    pub const fn optimistic() -> Self {
+        Class {
+            stamps: Atomic::ZERO,
+            rule: Rule::WoundWait,
+            optimistic: true,
         }
     }
 
     /// The class's rule.
     pub const fn rule(&self) -> Rule {
         self.rule
+    }
+
+    pub(super) const fn is_optimistic(&self) -> bool {
+        self.optimistic
     }
 
     /// Returns a stamp for a new context, younger than all before, and never 0.

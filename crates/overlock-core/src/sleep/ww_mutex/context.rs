@@ -1,6 +1,6 @@
 //! Contexts, through which a thread takes several locks.
 
-use core::cell::Cell;
+use core::cell::{Cell, OnceCell};
 use core::sync::atomic::Ordering::Relaxed;
 use core::{fmt, ptr};
 
@@ -62,7 +62,9 @@ pub fn acquire<'env, P: Platform, R>(
     class: &'static Class<P>,
     mut attempt: impl FnMut(&Context<'env, P>) -> Result<R, Error>,
 ) -> Result<R, Error> {
+    // It begins where it stays: a copy of what was just written costs more than all the rest.
     let mut context = Context::new(class);
+    context.begin();
     loop {
         match attempt(&context) {
             Err(Error::Aborted) => context.start_over(),
@@ -83,10 +85,11 @@ pub struct Context<'env, P: Platform> {
 /// The part of a context that its guards refer to.
 struct State<P: Platform> {
     class: &'static Class<P>,
-    /// `None` where the thread has no node left. Then the context never waits while it holds a
-    /// lock, and is aborted instead.
-    waiter: Option<Waiter<P>>,
-    stamp: usize,
+    /// Empty where the thread has no node left, or the context has not asked for one. Then the
+    /// context never waits while it holds a lock, and is aborted instead.
+    waiter: OnceCell<Waiter<P>>,
+    /// 0 until it has asked for a node.
+    stamp: Cell<usize>,
     acquired: Cell<usize>,
     aborted: Cell<bool>,
     /// Without a node: the lock (its address) for which it was last aborted, and whether it holds
@@ -103,6 +106,7 @@ pub struct Held<'a, P: Platform> {
 }
 
 impl<'env, P: Platform> Context<'env, P> {
+    #[inline]
     pub(super) fn new(class: &'static Class<P>) -> Self {
         Context {
             state: State::new(class),
@@ -111,11 +115,19 @@ impl<'env, P: Platform> Context<'env, P> {
         }
     }
 
+    #[inline]
+    pub(super) fn begin(&self) {
+        if !self.state.class.is_optimistic() {
+            self.state.enrol();
+        }
+    }
+
     /// Acquires `lock`, waiting for as long as it takes, unless the context has to be aborted.
     ///
     /// # Errors
     ///
     /// See [`Error`].
+    #[inline]
     pub fn lock<'a>(&'a self, lock: &'env WwMutex<P>) -> Result<Held<'a, P>, Error> {
         let before = self.state.aborted.get();
         let held = self.lock_found(lock);
@@ -132,6 +144,7 @@ impl<'env, P: Platform> Context<'env, P> {
     /// # Errors
     ///
     /// See [`Error`].
+    #[inline]
     pub fn lock_found<'a>(&'a self, lock: &'a WwMutex<P>) -> Result<Held<'a, P>, Error> {
         if !self.was_first(lock) {
             self.state.lock(lock)?;
@@ -146,7 +159,8 @@ impl<'env, P: Platform> Context<'env, P> {
     ///
     /// # Errors
     ///
-    /// See [`Error`]; [`Error::Aborted`] only where the context is aborted already.
+    /// See [`Error`]; [`Error::Aborted`] only where the context is aborted already, or where its
+    /// class is optimistic and this may be a lock of its own.
     pub fn try_lock<'a>(&'a self, lock: &'a WwMutex<P>) -> Result<Option<Held<'a, P>>, Error> {
         let got = self.was_first(lock) || self.state.try_lock(lock)?;
         Ok(got.then(|| Held {
@@ -187,6 +201,7 @@ impl<'env, P: Platform> Context<'env, P> {
             self.state = State::new(self.state.class);
         }
         self.state.aborted.set(false);
+        self.state.enrol();
         match self.wanted.take() {
             Some(lock) => {
                 // It holds nothing, so it is not aborted; and the class is the right one.
@@ -202,26 +217,19 @@ impl<'env, P: Platform> Context<'env, P> {
 }
 
 impl<P: Platform> Drop for Context<'_, P> {
+    #[inline]
     fn drop(&mut self) {
         self.release_first();
     }
 }
 
 impl<P: Platform> State<P> {
+    #[inline]
     fn new(class: &'static Class<P>) -> Self {
-        let waiter = Waiter::<P>::in_word(&());
-        // A number that no other living context has.
-        let stamp = class.stamp();
-        if let Some(waiter) = &waiter {
-            // Relaxed: nobody loads it before the node's name is in a lock, which WA or the wait
-            // lock orders.
-            waiter.node().lock.store(stamp, Relaxed);
-            waiter.node().info.store(0, Relaxed);
-        }
         State {
             class,
-            waiter,
-            stamp,
+            waiter: OnceCell::new(),
+            stamp: Cell::new(0),
             acquired: Cell::new(0),
             aborted: Cell::new(false),
             watched: Cell::new(0),
@@ -229,8 +237,30 @@ impl<P: Platform> State<P> {
         }
     }
 
+    fn is_enrolled(&self) -> bool {
+        self.stamp.get() != 0
+    }
+
+    /// Gets a stamp and, if there is one, a node, unless it has asked for them before. It holds no
+    /// lock, which would have its old name.
+    fn enrol(&self) {
+        if self.is_enrolled() {
+            return;
+        }
+        // A number that no other living context has.
+        let stamp = self.class.stamp();
+        self.stamp.set(stamp);
+        if let Some(waiter) = Waiter::<P>::in_word(&()) {
+            // Relaxed: nobody loads it before the node's name is in a lock, which WA or the wait
+            // lock orders.
+            waiter.node().lock.store(stamp, Relaxed);
+            waiter.node().info.store(0, Relaxed);
+            self.waiter.get_or_init(|| waiter);
+        }
+    }
+
     fn name(&self) -> u32 {
-        match &self.waiter {
+        match self.waiter.get() {
             Some(waiter) => waiter.id().bits().into(),
             None => NO_NODE,
         }
@@ -239,7 +269,7 @@ impl<P: Platform> State<P> {
     fn party(&self) -> Party {
         Party {
             name: self.name(),
-            stamp: self.waiter.as_ref().map_or(0, |_| self.stamp),
+            stamp: self.waiter.get().map_or(0, |_| self.stamp.get()),
             rule: self.class.rule(),
             holds: self.acquired.get() != 0,
         }
@@ -255,13 +285,17 @@ impl<P: Platform> State<P> {
             return Err(Error::Aborted);
         }
         if self.acquired.get() == 0 {
-            if let Some(waiter) = &self.waiter {
-                // Wounds were for locks that it has released (I2). Relaxed: they were set under
-                // wait locks, under which those locks were released later.
-                waiter.node().info.store(0, Relaxed);
-            }
+            self.forget_wounds();
         }
         Ok(())
+    }
+
+    fn forget_wounds(&self) {
+        if let Some(waiter) = self.waiter.get() {
+            // Wounds were for locks that it has released (I2). Relaxed: they were set under
+            // wait locks, under which those locks were released later.
+            waiter.node().info.store(0, Relaxed);
+        }
     }
 
     #[inline]
@@ -281,6 +315,9 @@ impl<P: Platform> State<P> {
             self.got(lock);
         } else if self.is_own(lock) {
             return Err(Error::AlreadyHeld);
+        } else if self.may_be_own(lock) {
+            self.aborted.set(true);
+            return Err(Error::Aborted);
         }
         Ok(got)
     }
@@ -291,7 +328,10 @@ impl<P: Platform> State<P> {
             return Err(Error::AlreadyHeld);
         }
         stat::count::<P>(Event::LockSlowpath);
-        let got = match &self.waiter {
+        if self.acquired.get() == 0 {
+            self.enrol();
+        }
+        let got = match self.waiter.get() {
             Some(waiter) => lock.lock_slow(waiter, self.party()),
             None if self.acquired.get() == 0 => {
                 lock.poll(self.party());
@@ -310,10 +350,19 @@ impl<P: Platform> State<P> {
 
     /// Whether this context knows that it holds `lock`.
     fn is_own(&self, lock: &WwMutex<P>) -> bool {
+        self.is_named(lock)
+            && (self.waiter.get().is_some() || self.is_watched(lock) && self.holds_watched.get())
+    }
+
+    /// Whether this context cannot tell if it holds `lock`, and can in its next attempt.
+    fn may_be_own(&self, lock: &WwMutex<P>) -> bool {
+        !self.is_enrolled() && self.acquired.get() != 0 && self.is_named(lock)
+    }
+
+    /// Whether the name in `lock` is this context's, or one that it shares.
+    fn is_named(&self, lock: &WwMutex<P>) -> bool {
         // Relaxed: its own name was written by itself, or read under the wait lock.
-        let word = lock.word.load(Relaxed);
-        word & (LOCKED | NAME) == LOCKED | self.name()
-            && (self.waiter.is_some() || self.is_watched(lock) && self.holds_watched.get())
+        lock.word.load(Relaxed) & (LOCKED | NAME) == LOCKED | self.name()
     }
 
     fn is_watched(&self, lock: &WwMutex<P>) -> bool {
@@ -339,6 +388,7 @@ impl<P: Platform> State<P> {
 }
 
 impl<P: Platform> Drop for State<P> {
+    #[inline]
     fn drop(&mut self) {
         if self.acquired.get() != 0 {
             // A guard was leaked: a lock names the node for ever, so nobody may use it again.
@@ -369,7 +419,7 @@ impl<P: Platform> Drop for Held<'_, P> {
 impl<P: Platform> fmt::Debug for Context<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("stamp", &self.state.stamp)
+            .field("stamp", &self.state.stamp.get())
             .field("holds", &self.holds())
             .field("aborted", &self.state.aborted.get())
             .finish_non_exhaustive()

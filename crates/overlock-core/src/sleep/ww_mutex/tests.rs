@@ -35,6 +35,13 @@ fn locks<const N: usize>(rule: Rule) -> (&'static Class<Toy>, [Lock; N]) {
     (class, core::array::from_fn(|_| leak(class)))
 }
 
+/// A context outside of any closure, so that a step can end it.
+fn context(class: &'static Class<Toy>) -> Ctx<'static> {
+    let context = Box::leak(Box::new(Context::new(class)));
+    context.begin();
+    context
+}
+
 fn word(lock: Lock) -> u32 {
     lock.word.load(Relaxed)
 }

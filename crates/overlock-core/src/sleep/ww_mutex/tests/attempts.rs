@@ -1,4 +1,7 @@
-//! Attempts after an abort, and contexts without a node, which are always aborted.
+//! Attempts after an abort, and contexts without a node, which are always aborted. [`optimistic`]
+//! has those that have none at first.
+
+mod optimistic;
 
 use super::*;
 
@@ -16,7 +19,7 @@ fn abort_once<R>(
 ) -> Result<R, Error> {
     let class = a.class.unwrap();
     // An older context outside of any closure, so that a step can end it.
-    let older: Ctx<'static> = as_thread(1, || Box::leak(Box::new(Context::new(class))));
+    let older = as_thread(1, || context(class));
     release_later(as_thread(1, || older.lock(b).unwrap()));
     let mut number = 0;
     acquire(class, |ctx| {
@@ -71,7 +74,7 @@ fn a_contended_lock_that_the_next_attempt_does_not_take_is_released() {
 fn a_contended_lock_that_was_not_taken_before_the_next_abort_is_released() {
     let (class, [a, b]) = locks(Rule::WaitDie);
     let c = leak(class);
-    let older: Ctx<'static> = as_thread(1, || Box::leak(Box::new(Context::new(class))));
+    let older = as_thread(1, || context(class));
     let mut held_c = Some(as_thread(1, || older.lock(c).unwrap()));
     let result = abort_once(a, b, |ctx, number| {
         match number {
@@ -110,7 +113,7 @@ fn an_attempt_that_goes_on_after_an_abort_is_aborted_again() {
     assert_eq!(result, Ok(2));
     assert_clean(&[a, b, c]);
     // It may also succeed without that lock.
-    let older: Ctx<'static> = as_thread(1, || Box::leak(Box::new(Context::new(class))));
+    let older = as_thread(1, || context(class));
     let held = as_thread(1, || older.lock(b).unwrap());
     let result = acquire(class, |ctx| {
         let _a = ctx.lock(a)?;
@@ -195,7 +198,7 @@ fn without_a_node_the_second_attempt_detects_a_lock_taken_twice() {
 fn without_a_node_a_context_distinguishes_its_own_locks() {
     let (class, [a, b]) = locks(Rule::WoundWait);
     let c = leak(class);
-    let other: Ctx<'static> = as_thread(SLOTS + 1, || Box::leak(Box::new(Context::new(class))));
+    let other = as_thread(SLOTS + 1, || context(class));
     let others = |lock| as_thread(SLOTS + 1, || other.lock(lock).unwrap());
     let mut held_c = Some(others(c));
     release_later(as_thread(1, || b.hold()));
