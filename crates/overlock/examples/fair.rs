@@ -1,4 +1,5 @@
-//! Threads that take turns, and what that costs.
+//! Threads that take turns, and what that costs: beside turns made of std's types, and beside std's
+//! Mutex. That is faster and enough where a thread may be left out for a while.
 //!
 //! ```text
 //! cargo run --release --example fair -- --bench
@@ -7,6 +8,7 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -35,6 +37,27 @@ fn turns(lock: &FairMutex<()>, length: Duration) -> [u64; 2] {
     extremes.map(|count| count.copied().unwrap_or_default())
 }
 
+/// Turns made of std's types.
+#[derive(Default)]
+struct Tickets {
+    /// The next ticket, and the one whose turn it is.
+    numbers: Mutex<[u64; 2]>,
+    next_turn: Condvar,
+}
+
+impl Tickets {
+    fn section(&self, section: impl FnOnce()) {
+        let mut numbers = self.numbers.lock().unwrap();
+        let own = numbers[0];
+        numbers[0] += 1;
+        let turn = self.next_turn.wait_while(numbers, |[_, turn]| *turn != own);
+        drop(turn.unwrap());
+        section();
+        self.numbers.lock().unwrap()[1] += 1;
+        self.next_turn.notify_all();
+    }
+}
+
 /// Four threads take the lock a number of times.
 fn crowd(section: impl Fn() + Sync) {
     thread::scope(|scope| {
@@ -50,7 +73,13 @@ fn main() {
     println!("a thread had {least} to {most} turns");
 
     if common::wants_bench() {
-        let theirs = std::sync::Mutex::new(());
+        let tickets = Tickets::default();
+        common::compare(
+            ["FairMutex", "turns by std's Mutex and Condvar"],
+            || crowd(|| drop(lock.lock())),
+            || crowd(|| tickets.section(|| ())),
+        );
+        let theirs = Mutex::new(());
         common::compare(
             ["FairMutex", "std's Mutex, which keeps no order"],
             || crowd(|| drop(lock.lock())),
