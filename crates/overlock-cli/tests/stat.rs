@@ -194,6 +194,21 @@ fn counted(source: &str, name: &str, options: &[&str]) -> (Value, String) {
     (read(&json)["processes"][0].take(), text)
 }
 
+/// Fails where the fast path of a kind or of a function counts differently from the general path.
+#[test]
+fn acquisitions_of_each_kind_by_each_function_are_counted() {
+    let (process, text) = counted("sampled", "sampled", &[]);
+    for kind in ["normal", "adaptive", "recursive", "checking"] {
+        for how in ["take", "ask", "limit"] {
+            let count = sum(&at(&process, &format!("{how}_{kind}")), "acquisitions");
+            assert!(
+                (45_000..55_000).contains(&count),
+                "{how} {kind}: {count}\n{text}"
+            );
+        }
+    }
+}
+
 #[test]
 fn waits_for_events_stand_by_themselves() {
     for lockdep in [&[][..], &["--lockdep"]] {

@@ -6,11 +6,12 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use libc::EBUSY;
 use overlock_core::raw::RawLock;
 use overlock_shared::ObjectKind;
 
 use super::functions::lock_generally;
-use super::{Mutex, NORMAL, Wait, raw};
+use super::{Mutex, Wait, raw};
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Spot, Where, flight};
 use crate::thread::{id_of, known, me};
@@ -25,26 +26,41 @@ at_cache_line!(".text.overlock.lock_counted");
 #[inline(never)]
 #[unsafe(link_section = ".text.overlock.lock_counted")]
 pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
-    // Adaptive mutexes take the general path: one branch less here.
-    if mutex.kind() != NORMAL || mutex.generation.load(Relaxed) != config::stat_generation() {
-        return lock_generally(mutex, site);
+    if mutex.generation.load(Relaxed) == config::stat_generation() {
+        if mutex.is_plain() {
+            return match mutex.try_quickly(site) {
+                Some(true) => {
+                    probes::mutex_acquired(mutex.address());
+                    0
+                }
+                _ => lock_generally(mutex, site),
+            };
+        }
+        if mutex.knows_its_owner() {
+            return lock_unless_mine(mutex, site);
+        }
     }
-    let lock = mutex.main();
-    // Decided before the acquisition: while that atomic operation is under way the processor has
-    // nothing else to do, and after it this would cost extra. The general path decides again, and
-    // gives the thread its name: no call here, so no registers are saved.
-    let name = known();
-    let is_general = name == 0 || is_due(mutex.plan().load(Relaxed));
-    if is_general || lock.try_lock().is_none() {
-        return lock_generally(mutex, site);
+    lock_generally(mutex, site)
+}
+
+/// The same for recursive and error-checking mutexes.
+#[inline(never)]
+extern "C" fn lock_unless_mine(mutex: &Mutex, site: Site) -> c_int {
+    if !mutex.is_mine() && mutex.try_as_owner(site) == Some(true) {
+        probes::mutex_acquired(mutex.address());
+        return 0;
     }
-    // Loaded once more: others may have acquired it since then. So it may be overdue.
-    let plan = mutex.plan().load(Relaxed);
-    mutex.plan().store(plan.wrapping_sub(ONE), Relaxed);
-    mutex.note(site);
-    mutex.owner.store(name, Relaxed);
-    probes::mutex_acquired(mutex.address());
-    0
+    lock_generally(mutex, site)
+}
+
+/// `pthread_mutex_trylock`, as far as it calls nothing; otherwise `None`.
+#[inline(always)]
+pub(super) fn try_counted(mutex: &Mutex, site: Site) -> Option<c_int> {
+    if !mutex.is_plain() || mutex.generation.load(Relaxed) != config::stat_generation() {
+        return None;
+    }
+    let is_taken = mutex.try_quickly(site)?;
+    Some(if is_taken { 0 } else { EBUSY })
 }
 
 /// One acquisition in a [plan](Mutex::plan).
@@ -64,6 +80,58 @@ impl Mutex {
     #[inline(always)]
     fn plan(&self) -> &AtomicU64 {
         &self.lock[1]
+    }
+
+    /// Tries to acquire a normal or adaptive one, with statistics. `None` if it is to be looked at.
+    #[inline(always)]
+    fn try_quickly(&self, site: Site) -> Option<bool> {
+        // Decided before the acquisition: while that atomic operation is under way the processor
+        // has nothing else to do, and after it this would cost extra. The general path decides
+        // again, and gives the thread its name: no call here, so no registers are saved.
+        let name = known();
+        if name == 0 || is_due(self.plan().load(Relaxed)) {
+            return None;
+        }
+        let is_taken = self.main().try_lock().is_some();
+        if is_taken {
+            self.counts_down();
+            self.note(site);
+            self.owner.store(name, Relaxed);
+        }
+        Some(is_taken)
+    }
+
+    /// The same of a recursive or error-checking one, which another thread may own.
+    #[inline(always)]
+    fn try_as_owner(&self, site: Site) -> Option<bool> {
+        let count = self.acquisitions();
+        let name = known();
+        let is_general = name == 0 || self.main().is_contended();
+        if is_general || stat::sampled(count) || self.is_watched(count) {
+            return None;
+        }
+        let is_taken = self.main().try_lock().is_some();
+        if is_taken {
+            self.counts(site);
+            self.owner.store(name, Relaxed);
+        }
+        Some(is_taken)
+    }
+
+    /// Counts an acquisition of a normal or adaptive one. The plan is loaded once more than by who
+    /// has decided: others may have acquired the lock since then, so it may be overdue.
+    #[inline(always)]
+    fn counts_down(&self) {
+        let plan = self.plan().load(Relaxed);
+        self.plan().store(plan.wrapping_sub(ONE), Relaxed);
+    }
+
+    /// Counts an acquisition of another kind.
+    #[inline(always)]
+    fn counts(&self, site: Site) {
+        let count = (self.plan().load(Relaxed) as u32).wrapping_add(1);
+        let site = u64::from(site as u32) << u32::BITS;
+        self.plan().store(site | u64::from(count), Relaxed);
     }
 
     /// The number of acquisitions, modulo 2^32.
@@ -221,14 +289,12 @@ impl Mutex {
 
     /// Records the acquisition for later waiters, and its flight for the release.
     fn is_taken(&self, flight: u32, site: Site) {
-        let count = self.acquisitions().wrapping_add(1);
         if self.is_plain() {
-            self.look_after(count);
+            self.look_after(self.acquisitions().wrapping_add(1));
             self.note(site);
             self.owner.store(me(), Relaxed);
         } else {
-            let site = u64::from(site as u32) << u32::BITS;
-            self.plan().store(site | u64::from(count), Relaxed);
+            self.counts(site);
         }
         self.observed.store(flight, Relaxed);
     }

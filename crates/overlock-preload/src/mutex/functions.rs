@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use libc::{EBUSY, EINVAL, EPERM, clockid_t, timespec};
 use overlock_core::raw::RawLock;
 
-use super::counted::lock_counted;
+use super::counted::{lock_counted, try_counted};
 use super::{DESTROYED, Mutex, NORMAL, Wait, kept_kind, kind_of, me};
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
@@ -164,7 +164,10 @@ pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int 
             return 0;
         }
     }
-    try_generally(mutex, site)
+    match try_counted(mutex, site) {
+        Some(result) => result,
+        None => try_generally(mutex, site),
+    }
 }
 
 #[inline(never)]
