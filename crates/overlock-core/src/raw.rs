@@ -1,5 +1,6 @@
 //! The locks' interfaces, as traits: the tests, the model, torture and bench run on them.
 
+mod forward;
 mod recursive;
 mod sent;
 
@@ -8,6 +9,7 @@ use core::fmt;
 use crate::platform::{Deadline, Platform};
 use crate::sleep::cancel::CancelToken;
 
+pub(crate) use forward::forward;
 pub use recursive::{RawRecursiveRwLock, ThreadId};
 pub use sent::{RawSendLock, Sent};
 

@@ -1,8 +1,7 @@
 //! The recommended mutex, with a handoff at each unlock.
 
-use crate::platform::{Deadline, FutexPlatform, Platform};
-use crate::raw::{ConstLock, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock};
-use crate::sleep::cancel::CancelToken;
+use crate::platform::{FutexPlatform, Platform};
+use crate::raw::{ConstLock, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock, forward};
 use crate::sleep::overlock::Overlock;
 
 /// An [`Overlock`] each of whose unlocks hands it off to a sleeper, if there is one, past all other
@@ -38,14 +37,8 @@ unsafe impl<P: FutexPlatform> RawLock for FairOverlock<P> {
 
     const NAME: &'static str = "fair_overlock";
 
-    #[inline(always)]
-    fn lock(&self) {
-        self.0.lock();
-    }
-
-    #[inline(always)]
-    fn try_lock(&self) -> Option<()> {
-        self.0.try_lock()
+    forward! {
+        methods RawLock
     }
 
     #[inline]
@@ -58,51 +51,11 @@ unsafe impl<P: FutexPlatform> RawLock for FairOverlock<P> {
             unsafe { self.0.unlock(()) }
         }
     }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
-    fn is_overlock<Q: Platform>(&self) -> bool {
-        self.0.is_overlock::<Q>()
-    }
-
-    fn lock_adopted(&self) {
-        self.0.lock_adopted();
-    }
 }
 
-// SAFETY: as for `Overlock`; so below.
-unsafe impl<P: FutexPlatform> RawTimedLock for FairOverlock<P> {
-    #[inline]
-    fn lock_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
-        self.0.lock_until(deadline)
-    }
-}
-
-// SAFETY: as above.
-unsafe impl<P: FutexPlatform> RawCancelLock<P> for FairOverlock<P> {
-    fn lock_cancellable(&self, cancel: &CancelToken<P>, deadline: Option<Deadline>) -> Option<()> {
-        self.0.lock_cancellable(cancel, deadline)
-    }
-}
-
-// SAFETY: as above.
-unsafe impl<P: FutexPlatform> RawFairLock for FairOverlock<P> {
-    unsafe fn unlock_fair(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_fair(()) }
-    }
-}
-
-// SAFETY: as above.
-unsafe impl<P: FutexPlatform> RawFork for FairOverlock<P> {
-    unsafe fn forget_waiters(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.forget_waiters() }
-    }
+forward! {
+    impl [P: FutexPlatform] RawTimedLock for FairOverlock<P>;
+    impl [P: FutexPlatform] RawCancelLock<P> for FairOverlock<P>;
+    impl [P: FutexPlatform] RawFairLock for FairOverlock<P>;
+    impl [P: FutexPlatform] RawFork for FairOverlock<P>;
 }

@@ -37,6 +37,28 @@ fn a_reader_reads_again_while_a_writer_waits() {
     assert_eq!(*lock.read(), 2);
 }
 
+/// Fails where the reader that has made room comes back before the writer.
+#[test]
+fn a_bump_of_the_only_reader_lets_the_writer_in() {
+    let lock = &RecursiveRwLock::new(1);
+    let writer = &OnceLock::new();
+    thread::scope(|scope| {
+        let mut outer = lock.read();
+        let mut inner = lock.read();
+        scope.spawn(|| {
+            let _ = writer.set(Caller::here());
+            *lock.write() += 1;
+        });
+        assert!(until(writer, Caller::is_asleep));
+        // It would wait for the writer, which waits for the other guard.
+        RecursiveRwLockReadGuard::bump(&mut inner);
+        assert_eq!(*outer, 1);
+        drop(inner);
+        RecursiveRwLockReadGuard::bump(&mut outer);
+        assert_eq!(*outer, 2);
+    });
+}
+
 #[test]
 fn a_recursive_reader_waits_for_the_thread_that_writes() {
     let lock = &Arc::new(RwLock::new(1));

@@ -1,11 +1,13 @@
 //! Readers that may read what they read already: single acquisitions of [`OverlockRw`], and a lock
 //! all of whose readers are such.
 
-use super::{OverlockRw, Passing, Refused, counted};
-use crate::platform::{Deadline, FutexPlatform, Platform};
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::{OverlockRw, Passing, READER, READERS, Refused, UPGRADING, counted};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Platform};
 use crate::raw::{
     ConstLock, RawDowngradeRwLock, RawFairRwLock, RawForkRwLock, RawRecursiveRwLock, RawRwLock,
-    RawTimedRwLock, RawUpgradeRwLock,
+    RawTimedRwLock, RawUpgradeRwLock, forward,
 };
 
 // SAFETY: I1 holds for readers that barge, too.
@@ -24,8 +26,18 @@ unsafe impl<P: FutexPlatform> RawRecursiveRwLock for OverlockRw<P> {
     }
 }
 
+impl<P: FutexPlatform> OverlockRw<P> {
+    /// Whether the caller, which reads, is the only reader beside one that upgrades.
+    pub fn is_sole_reader(&self) -> bool {
+        let word = self.word.load(Relaxed);
+        let upgrader = if word & UPGRADING != 0 { READER } else { 0 };
+        word & READERS == READER + upgrader
+    }
+}
+
 /// An [`OverlockRw`] whose readers wait only for the thread that writes, not for threads that want
-/// to: so a thread may read what it reads already, and writers may starve.
+/// to: so a thread may read what it reads already, and writers may starve. An upgrade waits for
+/// readers that come meanwhile, too.
 #[derive(Debug)]
 pub struct RecursiveRw<P: Platform>(OverlockRw<P>);
 
@@ -65,38 +77,8 @@ unsafe impl<P: FutexPlatform> RawRwLock for RecursiveRw<P> {
         self.0.try_read_recursive()
     }
 
-    #[inline]
-    unsafe fn unlock_read(&self, (): ()) {
-        // SAFETY: the caller's promise; so below.
-        unsafe { self.0.unlock_read(()) }
-    }
-
-    #[inline]
-    fn write(&self) {
-        self.0.write();
-    }
-
-    #[inline]
-    fn try_write(&self) -> Option<()> {
-        self.0.try_write()
-    }
-
-    #[inline]
-    unsafe fn unlock_write(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.unlock_write(()) }
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-
-    fn is_write_locked(&self) -> bool {
-        self.0.is_write_locked()
-    }
-
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
+    forward! {
+        methods RawRwLock
     }
 }
 
@@ -112,98 +94,25 @@ unsafe impl<P: FutexPlatform> RawTimedRwLock for RecursiveRw<P> {
 }
 
 // SAFETY: as above.
-unsafe impl<P: FutexPlatform> RawRecursiveRwLock for RecursiveRw<P> {
-    fn read_recursive(&self) {
-        self.read();
-    }
-
-    fn try_read_recursive(&self) -> Option<()> {
-        self.try_read()
-    }
-
-    fn read_recursive_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
-        self.read_until(deadline)
-    }
-}
-
-// SAFETY: as above.
-unsafe impl<P: FutexPlatform> RawDowngradeRwLock for RecursiveRw<P> {
-    unsafe fn downgrade(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.downgrade(()) }
-    }
-}
-
-// SAFETY: as above.
-unsafe impl<P: FutexPlatform> RawUpgradeRwLock for RecursiveRw<P> {
-    type Upgradable = ();
-
-    fn upgradable(&self) {
-        self.0.upgradable();
-    }
-
-    fn try_upgradable(&self) -> Option<()> {
-        self.0.try_upgradable()
-    }
-
-    fn upgradable_until(&self, deadline: impl Into<Deadline>) -> Option<()> {
-        self.0.upgradable_until(deadline)
-    }
-
-    unsafe fn unlock_upgradable(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.unlock_upgradable(()) }
-    }
-
-    /// Waits for readers that come meanwhile, too.
-    unsafe fn upgrade(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.upgrade(()) }
-    }
-
-    unsafe fn try_upgrade(&self, (): ()) -> Result<(), ()> {
-        // SAFETY: as above.
-        unsafe { self.0.try_upgrade(()) }
-    }
-
-    unsafe fn upgrade_until(&self, (): (), deadline: impl Into<Deadline>) -> Result<(), ()> {
-        // SAFETY: as above.
-        unsafe { self.0.upgrade_until((), deadline) }
-    }
-
-    unsafe fn downgrade_upgradable(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.downgrade_upgradable(()) }
-    }
-
-    unsafe fn downgrade_to_upgradable(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.downgrade_to_upgradable(()) }
-    }
-}
-
-// SAFETY: as above.
 unsafe impl<P: FutexPlatform> RawFairRwLock for RecursiveRw<P> {
-    unsafe fn unlock_read_fair(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.unlock_read_fair(()) }
+    forward! {
+        methods RawFairRwLock
     }
 
-    unsafe fn unlock_write_fair(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.unlock_write_fair(()) }
-    }
-
-    unsafe fn unlock_upgradable_fair(&self, (): ()) {
-        // SAFETY: as above.
-        unsafe { self.0.unlock_upgradable_fair(()) }
+    /// Does nothing while there are other readers, of which the caller may be one.
+    unsafe fn bump_read(&self, (): ()) {
+        if self.0.is_contended() && self.0.is_sole_reader() {
+            // SAFETY: as above.
+            unsafe { self.0.unlock_read_fair(()) };
+            // Behind the writer: the thread reads nothing any more for which that would wait.
+            self.0.read();
+        }
     }
 }
 
-// SAFETY: as above.
-unsafe impl<P: FutexPlatform> RawForkRwLock for RecursiveRw<P> {
-    unsafe fn forget_waiters(&self, written: bool) {
-        // SAFETY: as above.
-        unsafe { self.0.forget_waiters(written) }
-    }
+forward! {
+    impl [P: FutexPlatform] RawRecursiveRwLock for RecursiveRw<P>;
+    impl [P: FutexPlatform] RawDowngradeRwLock for RecursiveRw<P>;
+    impl [P: FutexPlatform] RawUpgradeRwLock for RecursiveRw<P>;
+    impl [P: FutexPlatform] RawForkRwLock for RecursiveRw<P>;
 }
