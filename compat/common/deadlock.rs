@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     /// A reader that passes waiting writers. It holds what any reader does.
     Recursive,
     Upgradable,
+    /// The upgradable reader waits for the other readers.
+    Upgrade,
     Write,
 }
 
@@ -25,18 +27,32 @@ impl Kind {
             Kind::Read => How::SHARED,
             Kind::Recursive => How::SHARED_RECURSIVE,
             Kind::Upgradable => How::UPGRADABLE,
+            // It is no wait for itself.
+            Kind::Upgrade => How::EXCLUSIVE.reentrant(),
             Kind::Write => How::EXCLUSIVE,
         }
     }
 }
 
-/// Acquires by `quick`, or else by `wait`, which the validator sees.
+/// Acquires by `quick`, or else by `slow`, a wait that the validator sees.
 pub(crate) fn acquire(
     key: usize,
     kind: Kind,
     limit: Limit,
     quick: impl FnOnce() -> bool,
-    wait: impl FnOnce() -> bool,
+    slow: impl FnOnce() -> bool,
+) -> bool {
+    let success = wait(key, kind, limit, quick, slow);
+    acquired(key, kind, success)
+}
+
+/// Waits as [`acquire`] does.
+pub(crate) fn wait(
+    key: usize,
+    kind: Kind,
+    limit: Limit,
+    quick: impl FnOnce() -> bool,
+    slow: impl FnOnce() -> bool,
 ) -> bool {
     struct Ends(usize);
 
@@ -47,16 +63,14 @@ pub(crate) fn acquire(
     }
 
     if quick() {
-        return acquired(key, kind, true);
+        return true;
     }
-    let success = if limit.is_none() {
-        begin_wait(key, ClassId::NONE, kind.how(), Site::NONE);
-        let _ends = Ends(key);
-        wait()
-    } else {
-        wait()
-    };
-    acquired(key, kind, success)
+    if limit.is_some() {
+        return slow();
+    }
+    begin_wait(key, ClassId::NONE, kind.how(), Site::NONE);
+    let _ends = Ends(key);
+    slow()
 }
 
 /// Notes an acquisition, if it succeeded.

@@ -31,6 +31,7 @@ fn deadline(limit: Instant) -> Deadline {
 }
 
 #[derive(Debug)]
+#[repr(transparent)]
 pub struct Exclusive(Overlock<System>);
 
 impl Exclusive {
@@ -117,6 +118,50 @@ impl Exclusive {
     }
 }
 
+impl ConstLock for Exclusive {
+    const INIT: Self = Exclusive::new();
+}
+
+// SAFETY: acquisitions and releases are overlock's, at the same address (`repr(transparent)`).
+unsafe impl RawLock for Exclusive {
+    type Token = ();
+
+    const NAME: &'static str = "parking_lot";
+
+    fn lock(&self) {
+        self.lock();
+    }
+
+    fn try_lock(&self) -> Option<()> {
+        self.try_lock().then_some(())
+    }
+
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock() }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.is_locked()
+    }
+
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
+    }
+
+    fn is_overlock<P: Platform>(&self) -> bool {
+        self.0.is_overlock::<P>()
+    }
+
+    fn is_watched(&self) -> bool {
+        cfg!(feature = "deadlock_detection")
+    }
+
+    fn lock_adopted(&self) {
+        self.0.lock_adopted();
+    }
+}
+
 #[derive(Debug)]
 pub struct Waiters(sleep::Condvar<System>);
 
@@ -139,11 +184,8 @@ impl Waiters {
             !self.0.waits_with_another(&mutex.0),
             "attempted to use a condition variable with more than one mutex"
         );
-        deadlock::released(mutex.key(), Kind::Write);
         // SAFETY: the caller's promise.
-        let ((), notified) =
-            unsafe { self.0.wait_limited(&mutex.0, (), limit.map(deadline), None) };
-        deadlock::acquired(mutex.key(), Kind::Write, true);
+        let ((), notified) = unsafe { self.0.wait_limited(mutex, (), limit.map(deadline), None) };
         notified
     }
 
@@ -251,10 +293,11 @@ impl Shared {
     ///
     /// As for [`unlock_read`](Self::unlock_read).
     pub unsafe fn bump_read(&self, recursive: bool) {
-        if self.0.is_contended() {
+        // With another reader inside, which may be the caller too, a recursive one keeps its share.
+        if self.0.is_contended() && (!recursive || self.0.is_sole_reader()) {
             // SAFETY: as there.
             unsafe { self.unlock_read_fair() };
-            self.read(recursive);
+            self.read(false);
         }
     }
 
@@ -395,7 +438,6 @@ impl Shared {
     ///
     /// As for [`unlock_upgradable`](Self::unlock_upgradable).
     pub unsafe fn upgrade(&self, limit: Limit) -> bool {
-        deadlock::released(self.key(), Kind::Upgradable);
         // SAFETY: as there.
         let quick = || unsafe { self.0.try_upgrade(()) }.is_ok();
         let wait = || match limit {
@@ -407,8 +449,10 @@ impl Shared {
                 true
             }
         };
-        let upgraded = deadlock::acquire(self.key(), Kind::Write, limit, quick, wait);
-        deadlock::acquired(self.key(), Kind::Upgradable, !upgraded);
+        let upgraded = deadlock::wait(self.key(), Kind::Upgrade, limit, quick, wait);
+        if upgraded {
+            deadlock::changed(self.key(), Kind::Upgradable, Kind::Write);
+        }
         upgraded
     }
 

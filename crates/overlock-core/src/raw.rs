@@ -60,6 +60,12 @@ pub unsafe trait RawLock: Create + Send + Sync + 'static {
         false
     }
 
+    /// Whether a validator is to see the waits of threads that come back to it from a condition
+    /// variable. They are woken, and wait for the lock by [`lock`](Self::lock), all at once.
+    fn is_watched(&self) -> bool {
+        false
+    }
+
     /// As [`lock`](Self::lock), for a thread that is one of the lock's sleepers already. Only an
     /// [overlock](Self::is_overlock) has such.
     fn lock_adopted(&self) -> Self::Token {

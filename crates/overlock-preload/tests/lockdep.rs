@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use common::{compile_as, library, run, text};
 
 const ORDER: &str = "possible circular locking dependency detected";
+const DEADLOCK: &str = "deadlock detected";
 const ONLY: &str = "WARNING: locks in two orders, on the only thread so far";
+const SLEEP: &str = "WARNING: sleeping with locks held";
 const ALL: (&str, &str) = ("OVERLOCK_LOCKDEP_ALL", "1");
 const SIGNAL: &str = "inconsistent use of a lock in a signal handler";
 
@@ -141,4 +143,14 @@ fn orders_of_the_only_thread_are_warned_of_and_reported_when_others_use_the_lock
 #[test]
 fn a_thread_that_a_signal_has_parked_holds_nothing_of_ours() {
     assert_eq!(said(&program("parked.c", "parked"), ""), "");
+}
+
+/// Fails where a thread that is notified sleeps on until the mutex is released, unseen.
+#[test]
+fn a_thread_that_comes_back_from_a_condition_waits_for_its_mutex() {
+    let program = program("back.c", "back");
+    for others in ["0", "4"] {
+        let said = said(&program, others);
+        assert_eq!(titles(&said), [SLEEP, ORDER, DEADLOCK], "{others}: {said}");
+    }
 }

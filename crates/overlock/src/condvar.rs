@@ -260,7 +260,7 @@ impl<P: Place<Raw = R>, R: RawLock> WaitGuard for Guard<P, Exclusive<R>> {
         self.with_token(|lock, token| {
             // SAFETY: the guard's own acquisition, on its thread; nobody has a reference into the
             // data, since the guard is borrowed mutably.
-            let wait = || unsafe { condvar.raw.wait_limited(lock.raw(), token, end, cancel) };
+            let wait = |lock: &_| unsafe { condvar.raw.wait_limited(lock, token, end, cancel) };
             lock.asleep(here, wait)
         })
     }

@@ -34,10 +34,14 @@
 //! }
 //! ```
 //!
-//! Seen are the types that the validator sees, in waits without a limit. A wait for a
-//! [`Condvar`](crate::Condvar) is none. Each wait takes a backtrace, which allocates: not in signal
-//! handlers, not for the locks of a global allocator, and not in the child of a program with
-//! threads after `fork`.
+//! Seen are the types that the validator sees, in waits without a limit, upgrades among them. A
+//! wait for a [`Condvar`](crate::Condvar) is none, but the wait for its lock at the end is. Not
+//! seen are waits for a [`Once`](crate::Once), [`OnceLock`](crate::OnceLock),
+//! [`Barrier`](crate::Barrier), [`Semaphore`](crate::Semaphore), [`WwMutex`](crate::WwMutex) or
+//! [`Parker`](crate::Parker), for a thread's end, and for locks of other crates.
+//!
+//! Each wait takes a backtrace, which allocates: not in signal handlers, not for the locks of a
+//! global allocator, and not in the child of a program with threads after `fork`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -240,7 +240,7 @@ impl<R> Watched<R> {
 
     /// Releases, sleeps, and acquires again, by `f`.
     #[inline(always)]
-    pub(crate) fn asleep<T>(&self, here: order::Here, f: impl FnOnce() -> T) -> T {
+    pub(crate) fn asleep<T>(&self, here: order::Here, f: impl FnOnce(&order::Back<R>) -> T) -> T {
         let paused = self.counts.pause(&self.raw);
         let result = order::asleep(here, &self.raw, f);
         self.counts.end(paused);

@@ -10,7 +10,8 @@
 //! moved, asleep, from the condition variable to the lock, and an unlock wakes it. So there is no
 //! thundering herd. One thread is no herd: it is requeued only if the lock has sleepers. Otherwise
 //! it is woken, which is one system call and not two. With any other lock a thread acquires it
-//! before it wakes others, and then wakes one.
+//! before it wakes others, and then wakes one. A lock that a [validator
+//! watches](RawLock::is_watched) takes no part in this: all are woken.
 //!
 //! A wait spins and then blocks (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
 //! spinning for a shared-memory multiprocessor", SOSP 1991), for as long as the
@@ -370,7 +371,8 @@ impl<P: FutexPlatform> Condvar<P> {
             true => lock.lock_adopted(),
             false => lock.lock(),
         };
-        let token = if lock.is_overlock::<P>() || successor::<P>(waiter.id()).is_none() {
+        let wakes_first = lock.is_overlock::<P>() || lock.is_watched();
+        let token = if wakes_first || successor::<P>(waiter.id()).is_none() {
             // Its node is free for the wait for the lock.
             Self::hand_on(waiter, wake_chain::<P>);
             acquire()
@@ -500,7 +502,7 @@ impl<P: FutexPlatform> Condvar<P> {
     /// Joins the list. Returns whether nobody has before.
     fn join<L: RawLock>(&self, waiter: &Waiter<P>, lock: &L) -> bool {
         let node = waiter.node();
-        let overlock = match lock.is_overlock::<P>() {
+        let overlock = match lock.is_overlock::<P>() && !lock.is_watched() {
             true => ptr::from_ref(lock).expose_provenance(),
             false => 0,
         };

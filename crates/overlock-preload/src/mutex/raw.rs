@@ -11,6 +11,7 @@ use overlock_core::{Platform, sleep};
 
 use super::Mutex;
 use super::functions::acquired;
+use crate::config;
 use crate::ends;
 use crate::order::Object;
 use crate::site::Site;
@@ -122,6 +123,10 @@ unsafe impl RawLock for Any {
     /// The lock is the first field.
     fn is_overlock<P: Platform>(&self) -> bool {
         self.0.is_ours() && self.0.main().is_overlock::<P>()
+    }
+
+    fn is_watched(&self) -> bool {
+        config::get().lockdep
     }
 
     fn lock_adopted(&self) -> c_int {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use overlock::deadlock::{self, DeadlockedThread, check_deadlock};
 use overlock::lockdep::{self, ClassId, How, Site};
 use overlock::{
-    FairMutex, Mutex, RecursiveRwLock, ReentrantMutex, RwLock, RwLockUpgradableReadGuard, SendMutex,
+    Condvar, FairMutex, Mutex, RecursiveRwLock, ReentrantMutex, RwLock, RwLockUpgradableReadGuard,
+    SendMutex,
 };
 
 use crate::alone;
@@ -174,6 +175,69 @@ fn an_upgraded_guard_keeps_readers_out_until_it_is_downgraded() {
         assert!(check_deadlock().is_empty());
         drop(overlock::RwLockWriteGuard::downgrade_to_upgradable(writer));
         a.join().unwrap();
+    });
+}
+
+/// A thread that holds `B` comes back from a wait for a condition to `A`, whose owner waits for
+/// `B`. Before it `others` have waited for the condition.
+fn comes_back(others: u32, wake: fn(&Condvar)) {
+    static CHANGED: Condvar = Condvar::new();
+    for waiting in 1..=others {
+        spawn(|| {
+            let mut a = A.lock();
+            *a += 1;
+            CHANGED.wait(&mut a);
+        });
+        until(|| *A.lock() == waiting);
+    }
+    let waiter = spawn(|| {
+        let _b = B.lock();
+        let mut a = A.lock();
+        *a += 1;
+        CHANGED.wait(&mut a);
+    });
+    until(|| *A.lock() > others);
+    let owner = spawn(move || {
+        let _a = A.lock();
+        wake(&CHANGED);
+        let _b = B.lock();
+    });
+    let threads = deadlock();
+    let ids = || threads.iter().map(DeadlockedThread::thread_id);
+    assert_eq!(threads.len(), 2);
+    assert!(ids().any(|id| id == waiter) && ids().any(|id| id == owner));
+}
+
+#[test]
+fn a_thread_that_comes_back_from_a_condition_waits_for_its_lock() {
+    alone!(|| comes_back(0, |changed| assert!(changed.notify_one())));
+}
+
+/// Fails where those that are notified together wait for each other's turn unseen.
+#[test]
+fn so_do_all_that_come_back_together() {
+    alone!(|| comes_back(4, |changed| assert_eq!(changed.notify_all(), 5)));
+}
+
+#[test]
+fn a_limit_of_the_wait_for_the_condition_is_none_of_the_wait_for_its_lock() {
+    static CHANGED: Condvar = Condvar::new();
+    alone!(|| {
+        spawn(|| {
+            let _b = B.lock();
+            let mut a = A.lock();
+            *a += 1;
+            while CHANGED
+                .wait_for(&mut a, Duration::from_millis(1))
+                .timed_out()
+            {}
+        });
+        until(|| *A.lock() == 1);
+        spawn(|| {
+            let _a = A.lock();
+            let _b = B.lock();
+        });
+        assert_eq!(deadlock().len(), 2);
     });
 }
 

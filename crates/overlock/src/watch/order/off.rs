@@ -93,8 +93,11 @@ pub(crate) fn here() -> Here {
     Here
 }
 
+/// A lock to which a thread comes back from a sleep.
+pub(crate) type Back<R> = R;
+
 /// Releases, sleeps, and acquires again, by `f`.
 #[inline(always)]
-pub(crate) fn asleep<R, T>(_: Here, _: &R, f: impl FnOnce() -> T) -> T {
-    f()
+pub(crate) fn asleep<R, T>(_: Here, raw: &R, f: impl FnOnce(&Back<R>) -> T) -> T {
+    f(raw)
 }

@@ -1,5 +1,7 @@
 //! With the validator: see [`lockdep`].
 
+mod back;
+
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
@@ -11,6 +13,9 @@ use overlock_lockdep::{self as lockdep, ClassId, Site};
 #[cfg(feature = "deadlock_detection")]
 use crate::deadlock as waits;
 use crate::watch::How;
+use back::RELEASED;
+
+pub(crate) use back::Back;
 
 /// Whether attempts come before waits.
 pub(crate) const TRIES: bool = true;
@@ -251,13 +256,15 @@ pub(crate) fn here() -> Site {
 }
 
 /// Releases, sleeps, and acquires again, by `f`.
-pub(crate) fn asleep<R, T>(here: Site, raw: &R, f: impl FnOnce() -> T) -> T {
+pub(crate) fn asleep<R, T>(here: Site, raw: &R, f: impl FnOnce(&Back<R>) -> T) -> T {
     lockdep::sleeps(ptr::from_ref(raw).addr(), here);
     let Paused(Some(held)) = pause(raw) else {
-        return f();
+        return f(Back::of(raw));
     };
     lockdep_types::wanted(&held);
-    let value = f();
+    RELEASED.set(Some(held));
+    let value = f(Back::of(raw));
+    RELEASED.set(None);
     lockdep_types::holds(&held);
     value
 }
