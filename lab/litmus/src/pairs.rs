@@ -5,11 +5,12 @@ use serde::Deserialize;
 use crate::program::Program;
 
 /// The lists.
-const LISTS: [&str; 4] = [
+const LISTS: [&str; 5] = [
     include_str!("../pairs/shared.toml"),
     include_str!("../pairs/spin.toml"),
     include_str!("../pairs/sleep.toml"),
     include_str!("../pairs/rw.toml"),
+    include_str!("../pairs/beyond.toml"),
 ];
 
 /// A file of pairs.
