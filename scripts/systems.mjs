@@ -1,4 +1,4 @@
-// Runs a program of WebAssembly, with WASI, with its threads too, or with nothing:
+// Runs a program of WebAssembly: with WASI, with its threads too, with workers, or with nothing:
 //
 //   node scripts/systems.mjs FILE
 import { readFileSync } from 'node:fs';
@@ -26,6 +26,25 @@ function spawn(argument) {
     return number;
 }
 
+// Workers without WASI: each makes an instance of its own, with a stack and thread-local data that
+// the first thread has allocated.
+const stackSize = 1 << 20;
+if (!needsWasi && hasThreads) {
+    const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+    if (isMainThread) {
+        const stack = exports.allocate(stackSize, 16) + stackSize;
+        const local = exports.allocate(exports.__tls_size.value, exports.__tls_align.value);
+        const other = new Worker(new URL(import.meta.url), { workerData: { file, module, memory, stack, local } });
+        other.on('error', (error) => { console.error(error); exit(1); });
+        const ended = new Promise((resolve) => other.on('exit', resolve));
+        exports.work(0);
+        exit(await ended);
+    }
+    exports.__stack_pointer.value = workerData.stack;
+    exports.__wasm_init_tls(workerData.local);
+    exports.work(1);
+    exit(0);
+}
 if (!needsWasi) {
     const instance = await WebAssembly.instantiate(module, {});
     exit(instance.exports.main(0, 0));

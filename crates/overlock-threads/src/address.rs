@@ -44,3 +44,8 @@ mod system;
 mod table;
 
 pub(crate) use system::{wait, wake_all, wake_one};
+
+/// A sleep lasts at most so long, and then ends spuriously. Longer times are not safe everywhere:
+/// seconds may have 32 bits, and macOS is said to refuse 18 minutes, so that a caller would spin.
+#[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "openbsd"))]
+const LONGEST: std::time::Duration = std::time::Duration::from_secs(60);

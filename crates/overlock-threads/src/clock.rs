@@ -5,16 +5,26 @@ use overlock_core::Instant;
 /// WebAssembly alone has no clock, and the standard library's panics.
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 mod system {
-    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// The calling thread's own: sleeps of several threads at a time must not add up.
+        static TIME: Cell<u64> = const { Cell::new(0) };
+    }
 
     /// Each look takes a microsecond. So waits with a limit end, after so many looks.
     pub fn now() -> u64 {
-        static LOOKS: AtomicU64 = AtomicU64::new(0);
-        LOOKS.fetch_add(1_000, Relaxed)
+        TIME.replace(TIME.get() + 1_000)
     }
 
     pub fn wall() -> u64 {
         now()
+    }
+
+    /// The calling thread has slept so long.
+    #[cfg(target_feature = "atomics")]
+    pub fn slept(time: std::time::Duration) {
+        TIME.set(TIME.get() + time.as_nanos() as u64);
     }
 }
 
@@ -33,6 +43,13 @@ mod system {
         since.map_or(0, |since| since.as_nanos() as u64)
     }
 }
+
+#[cfg(all(
+    target_family = "wasm",
+    target_os = "unknown",
+    target_feature = "atomics"
+))]
+pub(crate) use system::slept;
 
 /// Nanoseconds since the first call, of a clock that is never set.
 #[inline]

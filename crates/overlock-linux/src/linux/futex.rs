@@ -19,10 +19,17 @@ pub(super) enum Membarrier {
     RegisterExpedited = 1 << 4,
 }
 
+/// Android's apps run under a filter that kills who makes a call that is not on its list. `futex`
+/// is on it. `membarrier` and the `futex` with times of 64 bits, for machines of 32, came to the
+/// list later, and `futex_waitv` has not.
+const IS_FILTERED: bool = cfg!(target_os = "android");
+
 /// Runs the command. False if the system refuses it.
 pub(super) fn membarrier(what: Membarrier) -> bool {
     // SAFETY: a barrier, or the right to one.
-    !cfg!(miri) && unsafe { crate::system_call!(libc::SYS_membarrier, what as i32, 0) } == 0
+    !cfg!(miri)
+        && !IS_FILTERED
+        && unsafe { crate::system_call!(libc::SYS_membarrier, what as i32, 0) } == 0
 }
 
 /// When to look at a clock of the program's own again. Not inlined: the stacks of waits are small.
@@ -126,6 +133,9 @@ pub(super) fn until(
     until: Option<&Time>,
     mask: u32,
 ) -> isize {
+    if FUTEX != libc::SYS_futex && IS_FILTERED {
+        return wait_by_old_call(word, operation, expected, until, mask);
+    }
     // SAFETY: a word, and a time or none, that outlive the call.
     let answer = unsafe {
         crate::system_call!(
@@ -218,7 +228,7 @@ pub(super) fn requeue(from: &AtomicU32, to: &AtomicU32) -> bool {
 
 /// Not 0: the system cannot let a thread sleep on two words, or is not to be called. A third word
 /// of the sleepers on two.
-static ONE_WORD: AtomicU32 = AtomicU32::new(cfg!(miri) as u32);
+static ONE_WORD: AtomicU32 = AtomicU32::new((cfg!(miri) || IS_FILTERED) as u32);
 
 /// Ends sleeps on two words, and wakes those under way.
 pub(super) fn give_up() {

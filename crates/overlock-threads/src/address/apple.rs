@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use super::table;
+use super::{LONGEST, table};
 
 type Wait = unsafe extern "C" fn(*mut c_void, u64, usize, u32) -> c_int;
 type WaitFor = unsafe extern "C" fn(*mut c_void, u64, usize, u32, u32, u64) -> c_int;
@@ -63,8 +63,8 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> 
         // SAFETY: a word of this size that outlives the call.
         None => unsafe { (system.wait)(word, expected, SIZE, PRIVATE) },
         Some(limit) => {
-            // A limit of 0 is an error, as is one that overflows the clock: it may end early.
-            let nanos = limit.as_nanos().clamp(1, 1 << 62) as u64;
+            // A limit of 0 is an error.
+            let nanos = limit.min(LONGEST).as_nanos().max(1) as u64;
             // SAFETY: as above.
             unsafe { (system.wait_for)(word, expected, SIZE, PRIVATE, CLOCK, nanos) }
         }

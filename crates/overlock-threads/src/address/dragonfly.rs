@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 /// A sleep lasts at most so many microseconds: 0 would be for ever, and a longer one ends
-/// spuriously.
+/// spuriously. The kernel ends each after 2 seconds: it sleeps on the physical address, which may
+/// change.
 const LONGEST: u128 = 1_000_000;
 
 pub(crate) fn wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> bool {

@@ -5,14 +5,13 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-fn seconds(time: Duration) -> libc::time_t {
-    libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX)
-}
+use super::LONGEST;
 
 pub(crate) fn wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> bool {
+    let limit = limit.map(|limit| limit.min(LONGEST));
     let limit = limit.map(|limit| libc::_umtx_time {
         _timeout: libc::timespec {
-            tv_sec: seconds(limit),
+            tv_sec: limit.as_secs() as _,
             tv_nsec: limit.subsec_nanos() as _,
         },
         _flags: 0,
@@ -33,6 +32,8 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> 
             time,
         )
     };
+    // The kernel answers with success wherever a waker has taken the sleeper out, also if its time
+    // was over or a signal came.
     failed == 0
 }
 

@@ -5,11 +5,14 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use super::LONGEST;
+
 const PRIVATE: c_int = 128;
 
 pub(crate) fn wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> bool {
+    let limit = limit.map(|limit| limit.min(LONGEST));
     let limit = limit.map(|limit| libc::timespec {
-        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: limit.as_secs() as _,
         tv_nsec: limit.subsec_nanos() as _,
     });
     let time = limit.as_ref().map_or(ptr::null(), ptr::from_ref);

@@ -1,8 +1,9 @@
 //! A table of sleepers over the standard library's mutexes and condition variables, for systems
 //! whose waits on an address it does not show.
 //!
-//! Nothing is allocated: a sleeper's entry lies on its own stack, and leaves its list before the
-//! sleeper returns.
+//! A sleeper's entry lies on its own stack, and leaves its list before the sleeper returns. On
+//! macOS and NetBSD the standard library allocates its mutexes and condition variables, so there a
+//! global allocator cannot use these locks.
 
 use std::cell::Cell;
 use std::ptr;
@@ -96,7 +97,13 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> 
             .unwrap_or_else(PoisonError::into_inner),
         Some(limit) => {
             let ended = sleeper.wakes.wait_timeout(list, limit);
-            ended.unwrap_or_else(PoisonError::into_inner).0
+            let (list, _ended) = ended.unwrap_or_else(PoisonError::into_inner);
+            // There is no clock that would run by itself.
+            #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+            if _ended.timed_out() {
+                crate::clock::slept(limit);
+            }
+            list
         }
     };
     if !sleeper.woken.get() {

@@ -38,7 +38,7 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> 
     });
     let compare = &raw const expected;
     // SAFETY: two words of 4 bytes that outlive the call.
-    let woken = unsafe {
+    unsafe {
         WaitOnAddress(
             word.as_ptr().cast(),
             compare.cast(),
@@ -46,7 +46,9 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> 
             millis,
         )
     };
-    woken != 0
+    // Whether a sleep whose time is over can have taken a wake-up is not documented. In wine it
+    // can.
+    true
 }
 
 pub(crate) fn wake_one(word: *const AtomicU32) {
