@@ -4,7 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+mod beside;
+
+use beside::Beside;
 
 /// A file to write at the end of the run. Opening it checks at the start that this will be
 /// possible.
@@ -17,7 +19,7 @@ enum Target {
     Stdout,
     /// A device or a pipe: nothing to replace.
     Stream(File),
-    /// Written under another name beside it first, which then replaces it.
+    /// Replaced by a [file beside it](Beside).
     File(PathBuf),
 }
 
@@ -46,7 +48,7 @@ impl Output {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        drop(beside(&path)?);
+        drop(Beside::new(&path)?);
         Ok(Self(Target::File(path)))
     }
 
@@ -60,10 +62,10 @@ impl Output {
             Target::Stdout => buffered(io::stdout().lock(), content),
             Target::Stream(file) => buffered(file, content),
             Target::File(path) => {
-                let mut file = beside(&path)?;
-                buffered(file.as_file_mut(), content)?;
-                file.persist(path)?;
-                Ok(())
+                beside::sweep(&path);
+                let file = Beside::new(&path)?;
+                buffered(file.file(), content)?;
+                file.replace(&path)
             }
         }
     }
@@ -76,25 +78,6 @@ fn buffered(
     let mut out = BufWriter::new(out);
     content(&mut out)?;
     out.flush()
-}
-
-/// A new file in the same directory, gone when dropped. Its permissions are those of the file that
-/// it is to replace, or of a new one.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let directory = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    // Before the umask; temporary files are private otherwise.
-    let anybody = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let file = Builder::new()
-        .prefix(".overlock-")
-        .permissions(anybody)
-        .tempfile_in(directory)?;
-    if let Ok(existing) = fs::metadata(path) {
-        file.as_file().set_permissions(existing.permissions())?;
-    }
-    Ok(file)
 }
 
 #[cfg(test)]
