@@ -47,6 +47,11 @@ function lockName(lock) {
   return `${lock.name} (${lock.kind})`;
 }
 
+/** The same as a part of a sentence. */
+function lockInSentence(lock) {
+  return (lock.name.startsWith("of ") ? "the lock " : "") + lockName(lock);
+}
+
 function threadName(index) {
   if (index === null) return "unknown";
   const thread = profile.threads[index];

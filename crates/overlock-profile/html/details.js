@@ -67,7 +67,7 @@ function selectWait(index) {
     element(
       "h3",
       {},
-      `${time(wait.ns)} for ${lockName(profile.locks[wait.lock])}${wait.gave_up ? ", and gave up" : ""}`,
+      `${time(wait.ns)} for ${lockInSentence(profile.locks[wait.lock])}${wait.gave_up ? ", and gave up" : ""}`,
     ),
     element("ol", {}, ...links),
     causeList(wait.parts, wait.blocked, wait.ns),
@@ -117,7 +117,7 @@ function showPair(pair) {
   const sum = pair.longest;
   showDetails(
     element("h3", {}, `${pair.waiter} waited ${time(pair.ns)} for ${pair.holder}`),
-    element("p", {}, `Most of it for ${lockName(profile.locks[sum.lock])}.`),
+    element("p", {}, `Most of it for ${lockInSentence(profile.locks[sum.lock])}.`),
     causeList(sum.parts, sum.blocked, sum.wait_ns),
     stackList("Holder's stack", sum.holder_stack),
     stackList("Waiter's stack", sum.stack),

@@ -13,7 +13,7 @@ function drawFacts() {
   else if (rows.length) {
     const [top] = rows;
     facts.push(
-      `Look at ${lockName(top.lock)} first: ${percent(top.ns, total)} of the time. Most waited in ${top.waiter}, while ${top.holder} held it. ${top.lock.advice}`,
+      `Look at ${lockInSentence(top.lock)} first: ${percent(top.ns, total)} of the time. Most waited in ${top.waiter}, while ${top.holder} held it. ${top.lock.advice}`,
     );
   }
   const missing = [

@@ -297,7 +297,7 @@ const timeline = {
     if (found < 0) return hideTip();
     const wait = profile.waits[found];
     const lines = [
-      `${threadName(wait.thread)} waited ${time(wait.ns)} for ${lockName(profile.locks[wait.lock])}`,
+      `${threadName(wait.thread)} waited ${time(wait.ns)} for ${lockInSentence(profile.locks[wait.lock])}`,
       `in ${place(wait.stack)}`,
       `held by ${threadName(wait.holder)} in ${place(wait.holder_stack)}`,
       `mostly: ${CAUSES[mainCause(wait.parts)].name}`,

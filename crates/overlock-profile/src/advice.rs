@@ -6,7 +6,7 @@ mod gain;
 use overlock_report::numbers::count;
 use serde::Serialize;
 
-use crate::{Confidence, Lock, Parts, Profile};
+use crate::{Confidence, Lock, Parts, Profile, in_sentence};
 use gain::hardly_held;
 pub use gain::{NO_PROBLEM, no_gain};
 
@@ -279,7 +279,10 @@ fn blocked(by: &str) -> String {
             format!("the section sleeps, by the system call {by}: sleep outside of it.")
         }
         _ => match by.strip_prefix("lock ") {
-            Some(other) => format!("the holder waited for {other} itself: look at that first."),
+            Some(other) => format!(
+                "the holder waited for {} itself: look at that first.",
+                in_sentence(other)
+            ),
             None if IO.contains(&by) => {
                 format!("the section does I/O, by the system call {by}: move it out.")
             }

@@ -42,7 +42,7 @@ pub use document::{
 pub use interner::Interner;
 pub use merge::Merger;
 pub use read::Unreadable;
-pub use view::{By, Shown, name_or_address, plain};
+pub use view::{By, Shown, in_sentence, name_or_address, plain};
 
 /// The examples of the crate's page are tests.
 #[cfg(doctest)]

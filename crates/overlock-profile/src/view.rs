@@ -140,6 +140,14 @@ pub fn name_or_address(lock: &Lock) -> String {
     }
 }
 
+/// A lock's name as a part of a sentence.
+pub fn in_sentence(name: &str) -> String {
+    match name.strip_prefix("of ") {
+        Some(maker) => format!("the lock of {maker}"),
+        None => name.to_owned(),
+    }
+}
+
 /// A thread's name, else its number.
 pub fn thread_name(thread: &Thread) -> String {
     if thread.name.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use overlock_profile::{Parts, Profile, Shown, Sum, Wait, name_or_address};
+use overlock_profile::{Parts, Profile, Shown, Sum, Wait, in_sentence, name_or_address};
 use overlock_report::numbers::time;
 
 /// How many of the longest waits are told.
@@ -45,7 +45,8 @@ fn longest(profile: &Profile) -> Vec<&Wait> {
 }
 
 fn lock(profile: &Profile, index: u32) -> String {
-    (profile.locks.get(index as usize)).map_or_else(String::new, name_or_address)
+    let lock = profile.locks.get(index as usize);
+    lock.map_or_else(String::new, |lock| in_sentence(&name_or_address(lock)))
 }
 
 fn thread(profile: &Profile, index: u32) -> String {
@@ -131,7 +132,7 @@ fn reason(parts: &Parts) -> String {
         Main::Blocked(by) if by == "page fault" => ", which waited for a page of memory".to_owned(),
         Main::Blocked(by) if by == "stopped" => ", which was stopped".to_owned(),
         Main::Blocked(by) => match by.strip_prefix("lock ") {
-            Some(lock) => format!(", which waited for {lock}"),
+            Some(lock) => format!(", which waited for {}", in_sentence(lock)),
             None => format!(", which was in the system call {by}"),
         },
         Main::Handover => ", and was not woken for most of the time".to_owned(),
@@ -267,11 +268,12 @@ mod tests {
 
     #[test]
     fn a_chain_is_told_to_its_end() {
-        let profile = profile();
+        let mut profile = profile();
+        profile.locks[1].name = "of open_log".to_owned();
         assert_eq!(
             chain(&profile, &profile.waits[0]),
-            "thread 12 waited 41 ms for pool, held by 7, which waited for log, held by 3, \
-             which was not running: it had no CPU"
+            "thread 12 waited 41 ms for pool, held by 7, which waited for the lock of open_log, \
+             held by 3, which was not running: it had no CPU"
         );
     }
 
