@@ -355,6 +355,12 @@ pub fn fork_child() {
     }
 }
 
+/// The caller has no room for a further handler of a signal: its calls of [`enter_signal`] are
+/// missing. Says so once.
+pub fn signal_handlers_are_full() {
+    notice::once(notice::HANDLERS);
+}
+
 /// The calling thread enters the handler of a signal. Pass the result to [`exit_signal`].
 ///
 /// `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP`, `SIGSYS` and `SIGABRT` count as ordinary

@@ -59,8 +59,10 @@ pub(super) const DEPTH: u32 = 4;
 pub(super) const THREADS: u32 = 5;
 const REPORTS: u32 = 6;
 pub(super) const BLIND: u32 = 7;
+pub(super) const WAITED: u32 = 8;
+pub(super) const HANDLERS: u32 = 9;
 
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 10] = [
     "too many classes; locks of new ones are not in the order",
     "too many locks; new ones are not in the order",
     "too many locks; the classes of new ones are not known",
@@ -69,6 +71,8 @@ const TEXTS: [&str; 8] = [
     "too many threads; new ones are not seen",
     "too many reports; there are no more",
     "this process was forked while another thread was at the validator's tables; its locks are not checked",
+    "too many classes in signal handlers; what is held with new ones is not checked",
+    "too many signal handlers; new ones are not seen",
 ];
 
 static SAID: AtomicU32 = AtomicU32::new(0);

@@ -34,7 +34,7 @@ use super::out::Out;
 use super::report::{self, Finding};
 use super::site::How;
 use super::thread::{Held, Thread};
-use super::{GATE, GRAPH};
+use super::{GATE, GRAPH, notice};
 use crate::mapped::Zeroed;
 
 struct Usage {
@@ -141,8 +141,9 @@ pub(super) fn waits(me: &Thread, wanted: &Held) {
     let node = wanted.class.node();
     if !waited().any(|waited| waited == node) {
         let count = WAITED_COUNT.fetch_add(1, Relaxed);
-        if let Some(place) = WAITED.get(count as usize) {
-            place.store(node, Relaxed);
+        match WAITED.get(count as usize) {
+            Some(place) => place.store(node, Relaxed),
+            None => notice::once(notice::WAITED),
         }
     }
     usage.matters_to(signals);

@@ -211,6 +211,7 @@ fn stub_of(handler: usize) -> usize {
             return first() + number * STUB;
         }
     }
+    order::signal_handlers_are_full();
     handler
 }
 

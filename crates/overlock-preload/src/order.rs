@@ -88,8 +88,9 @@ fn watch_thread() {
 #[derive(Clone, Copy)]
 pub(crate) struct Object<'a> {
     pub(crate) address: usize,
-    /// Bytes of the lock that are 0 in a new one, and the validator's: see
-    /// [`lockdep::class_of_marked`].
+    /// Bytes of the lock that are 0 in a new one. The validator writes them
+    /// ([`lockdep::class_of_marked`]), or else the statistics: a later lock in the same memory is
+    /// then known to be another.
     pub(crate) mark: &'a AtomicU32,
 }
 
@@ -222,6 +223,14 @@ pub(crate) fn may_sleep() {
 pub(crate) fn after_fork() {
     if config::get().lockdep {
         lockdep::fork_child();
+    }
+}
+
+/// Reports that further signal handlers are not seen.
+#[cold]
+pub(crate) fn signal_handlers_are_full() {
+    if config::get().lockdep {
+        lockdep::signal_handlers_are_full();
     }
 }
 

@@ -154,3 +154,35 @@ fn a_thread_that_comes_back_from_a_condition_waits_for_its_mutex() {
         assert_eq!(titles(&said), [SLEEP, ORDER, DEADLOCK], "{others}: {said}");
     }
 }
+
+/// Fails where a storm crashes the program or hides the mistake at its end, and where nobody says
+/// what was not looked at.
+#[test]
+fn a_mistake_in_a_storm_is_found() {
+    let program = program("storm.c", "storm");
+    let library = library();
+    let validated = [
+        ("LD_PRELOAD", library.to_str().unwrap()),
+        ("OVERLOCK_LOCKDEP", "1"),
+    ];
+    const DEEP: &str = "too many locks held; the newest ones of this thread are not seen";
+    for (scene, scale, expected) in [
+        ("threads", "2000", &[ORDER][..]),
+        ("deep", "64", &[ORDER]),
+        ("deep", "80", &[DEEP, ORDER]),
+        ("churn", "400", &[ORDER]),
+        ("classes", "2000", &[ORDER]),
+        ("forks", "20", &[ORDER]),
+        ("signals", "50", &[ORDER]),
+    ] {
+        let arguments = [Path::new(scene), Path::new(scale)];
+        let output = run(&program, &arguments, &validated);
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{scene} {scale}: {said}");
+        assert_eq!(text(&output.stdout), "done\n", "{scene} {scale}: {said}");
+        let mut titles = titles(&said);
+        // A child that was forked in the middle of a change.
+        titles.retain(|title| !title.starts_with("this process was forked"));
+        assert_eq!(titles, expected, "{scene} {scale}: {said}");
+    }
+}

@@ -28,6 +28,10 @@ pub fn of(document: &Document<'_>) -> Value {
             "defaultConfiguration": { "level": level(report) },
         })
     };
+    let unchecked = document.sum.unchecked.iter();
+    let unchecked: Vec<_> = unchecked
+        .map(|what| json!({ "level": "warning", "message": { "text": what } }))
+        .collect();
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -41,6 +45,7 @@ pub fn of(document: &Document<'_>) -> Value {
             "invocations": [{
                 "commandLine": document.command.join(" "),
                 "executionSuccessful": true,
+                "toolExecutionNotifications": unchecked,
             }],
             "results": results,
         }],

@@ -24,8 +24,16 @@ use crate::stat::{self, Symbols};
 #[derive(Debug)]
 pub struct Reports {
     fifo: File,
-    reader: JoinHandle<Vec<Report>>,
+    reader: JoinHandle<Shown>,
     dir: TempDir,
+}
+
+/// All that programs have said.
+#[derive(Debug, Default)]
+struct Shown {
+    reports: Vec<Report>,
+    /// The kinds of things that they did not look at, each once.
+    unchecked: Vec<String>,
 }
 
 const FIFO: &str = "reports";
@@ -75,8 +83,8 @@ impl Reports {
     pub fn finish(mut self) -> (Tally, Vec<Report>) {
         let ended = self.fifo.write_all(END).is_ok();
         // It has no reason to panic.
-        let reports = ended.then(|| self.reader.join().unwrap_or_default());
-        let reports = reports.unwrap_or_default();
+        let shown = ended.then(|| self.reader.join().unwrap_or_default());
+        let Shown { reports, unchecked } = shown.unwrap_or_default();
         let mut tally = Tally::read(&fs::read(self.dir.path().join(TALLY)).unwrap_or_default());
         for report in reports.iter().filter(|report| report.suppressed.is_some()) {
             let count = match report.warning {
@@ -86,6 +94,7 @@ impl Reports {
             *count = count.saturating_sub(1);
             tally.suppressed += 1;
         }
+        tally.unchecked = unchecked;
         (tally, reports)
     }
 }
@@ -104,6 +113,8 @@ pub struct Tally {
     alone: u32,
     /// Reports and warnings that were left out.
     suppressed: u32,
+    /// The kinds of things that were not looked at, since a table was full.
+    pub unchecked: Vec<String>,
 }
 
 impl Tally {
@@ -121,6 +132,7 @@ impl Tally {
             gated: number(4),
             alone: number(5),
             suppressed: 0,
+            unchecked: Vec::new(),
         }
     }
 }
@@ -160,6 +172,9 @@ impl fmt::Display for Tally {
                  reader-writer lock of the C library;\n\
                  overlock: the locks of Rust, Go and Java themselves are others, and are not seen",
             )?;
+        }
+        for what in &self.unchecked {
+            write!(f, "\noverlock: WARNING: not all was checked: {what}")?;
         }
         Ok(())
     }
@@ -215,20 +230,20 @@ const FOR_PROGRAMS: char = '\x1d';
 const NOTICE: &str = "lockdep: ";
 
 /// Prints what has come by now at once: a report is not mixed with the program's own output.
-/// Returns the reports.
-fn show(source: impl Read, suppressions: &Suppressions) -> Vec<Report> {
+fn show(source: impl Read, suppressions: &Suppressions) -> Shown {
     let mut source = BufReader::with_capacity(MOST_AT_ONCE, source);
     let mut symbols = Symbols::new();
     let (mut line, mut shown, mut text) = (Vec::new(), String::new(), String::new());
-    let mut reports = Vec::new();
+    let (mut reports, mut unchecked) = (Vec::new(), Vec::new());
     while source
         .read_until(b'\n', &mut line)
         .is_ok_and(|length| length > 0)
     {
         let last = line.strip_suffix(END);
         let raw = String::from_utf8_lossy(last.unwrap_or(&line));
-        match raw.strip_prefix(FOR_PROGRAMS) {
-            Some(json) => {
+        let notice = raw.strip_prefix(NOTICE).filter(|_| text.is_empty());
+        match (raw.strip_prefix(FOR_PROGRAMS), notice) {
+            (Some(json), _) => {
                 let text = mem::take(&mut text);
                 shown += &text;
                 if let Some(mut report) = Report::new(json, text, &mut symbols) {
@@ -241,9 +256,14 @@ fn show(source: impl Read, suppressions: &Suppressions) -> Vec<Report> {
                     reports.push(report);
                 }
             }
-            // A notice, between reports.
-            None if text.is_empty() && raw.starts_with(NOTICE) => shown += &raw,
-            None => text += &named(&raw, |path, at| symbols.at(path, at)),
+            // The sum has it: each process may say the same.
+            (None, Some(notice)) => {
+                let notice = notice.trim_end().to_owned();
+                if !unchecked.contains(&notice) {
+                    unchecked.push(notice);
+                }
+            }
+            (None, None) => text += &named(&raw, |path, at| symbols.at(path, at)),
         }
         if last.is_some() {
             break;
@@ -255,7 +275,7 @@ fn show(source: impl Read, suppressions: &Suppressions) -> Vec<Report> {
         }
     }
     stat::say(&(shown + &text));
-    reports
+    Shown { reports, unchecked }
 }
 
 #[cfg(test)]
@@ -289,9 +309,19 @@ mod tests {
     #[test]
     fn a_report_has_the_text_before_its_line_and_no_notice() {
         let json = r#"{"lockdep":"order","title":"t","warning":false,"thread":7,"held":[]}"#;
-        let came = format!("lockdep: too many\n\n===\nthe text\n\x1d{json}\n\0\n");
-        let reports = show(came.as_bytes(), &Suppressions::default());
+        let notice = "lockdep: too many\n";
+        let came = format!("{notice}\n===\nthe text\n\x1d{json}\n{notice}\0\n");
+        let Shown { reports, unchecked } = show(came.as_bytes(), &Suppressions::default());
         let texts: Vec<_> = reports.iter().map(|report| report.text.as_str()).collect();
         assert_eq!(texts, ["\n===\nthe text\n"]);
+        assert_eq!(unchecked, ["too many"]);
+        let tally = Tally {
+            locks: 1,
+            unchecked,
+            ..Tally::default()
+        };
+        let sum = "1 lock of 0 classes, 0 reports\n\
+                   overlock: WARNING: not all was checked: too many";
+        assert_eq!(tally.to_string(), sum);
     }
 }
