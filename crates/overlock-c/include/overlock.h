@@ -203,12 +203,14 @@ int ovl_cond_broadcast(ovl_cond_t *cond);
  * names allocate nothing. A child of fork() begins with the figures of its parent. */
 
 /* Gives a mutex a name, which is copied. Locks of one name are summed. Does nothing while nothing
- * is counted, and then costs nothing later. Ends with ovl_mutex_destroy or ovl_mutex_init: before
- * the memory is used for something else, one of them must be called. 0, EINVAL: the name is null,
- * or ENOMEM: there are too many locks with names. */
+ * is counted, and then costs nothing later. Ends with ovl_mutex_destroy, ovl_mutex_init or
+ * OVL_MUTEX_INIT. A mutex that is freed without ovl_mutex_destroy keeps its place among 8192 until
+ * another one lies there. 0, EINVAL: the name is null, or ENOMEM: there are too many locks with
+ * names. */
 int ovl_mutex_name(ovl_mutex_t *mutex, const char *name);
 
-/* The same for a reader-writer lock. */
+/* The same for a reader-writer lock. Its name ends with ovl_rwlock_destroy or ovl_rwlock_init only:
+ * one of them must be called before the memory is used for something else. */
 int ovl_rwlock_name(ovl_rwlock_t *rwlock, const char *name);
 
 /* Starts or stops counting. Does nothing with OVERLOCK_STAT=1. 0. */

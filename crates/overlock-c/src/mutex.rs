@@ -71,7 +71,7 @@ pub unsafe extern "C" fn ovl_mutex_name(mutex: *mut Mutex, name: *const c_char) 
     // SAFETY: the caller's promise.
     let lock = unsafe { &*mutex };
     // SAFETY: the caller's promise.
-    match unsafe { named::mutex(mutex.addr(), name) } {
+    match unsafe { named::mutex(mutex.addr(), name, !lock.is_marked()) } {
         Ok(is_counted) => {
             if is_counted {
                 lock.mark();

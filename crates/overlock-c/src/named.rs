@@ -47,13 +47,18 @@ fn place(all: &[Named; LOCKS], address: usize) -> Option<&Named> {
     known.or_else(|| near(all, address).find(take))
 }
 
-/// Gives a lock a name for acquisitions of these kinds. Returns 0 or an errno; `Ok(false)` where
-/// nothing is counted.
+/// Gives a lock a name for acquisitions of these kinds. A lock that `is_new` has none yet: what is
+/// known by its address is of another. Returns 0 or an errno; `Ok(false)` where nothing is counted.
 ///
 /// # Safety
 ///
 /// `name` is null, or a string.
-unsafe fn name(address: usize, kinds: &[ObjectKind], name: *const c_char) -> Result<bool, c_int> {
+unsafe fn name(
+    address: usize,
+    kinds: &[ObjectKind],
+    name: *const c_char,
+    is_new: bool,
+) -> Result<bool, c_int> {
     if name.is_null() {
         return Err(EINVAL);
     }
@@ -64,6 +69,9 @@ unsafe fn name(address: usize, kinds: &[ObjectKind], name: *const c_char) -> Res
     let name = unsafe { CStr::from_ptr(name) };
     let named = ALL.get().and_then(|all| place(all, address));
     let named = named.ok_or(ENOMEM)?;
+    if is_new {
+        named.state.reset();
+    }
     for &kind in kinds {
         named.state.name(kind, name.to_bytes());
     }
@@ -75,9 +83,13 @@ unsafe fn name(address: usize, kinds: &[ObjectKind], name: *const c_char) -> Res
 /// # Safety
 ///
 /// `text` is null, or a string.
-pub(crate) unsafe fn mutex(address: usize, text: *const c_char) -> Result<bool, c_int> {
+pub(crate) unsafe fn mutex(
+    address: usize,
+    text: *const c_char,
+    is_new: bool,
+) -> Result<bool, c_int> {
     // SAFETY: the caller's promise.
-    unsafe { name(address, &[ObjectKind::Mutex], text) }
+    unsafe { name(address, &[ObjectKind::Mutex], text, is_new) }
 }
 
 /// Gives a reader-writer lock a name.
@@ -87,7 +99,7 @@ pub(crate) unsafe fn mutex(address: usize, text: *const c_char) -> Result<bool, 
 /// `text` is null, or a string.
 pub(crate) unsafe fn rwlock(address: usize, text: *const c_char) -> Result<bool, c_int> {
     // SAFETY: the caller's promise.
-    let named = unsafe { name(address, &[ObjectKind::Read, ObjectKind::Write], text) }?;
+    let named = unsafe { name(address, &[ObjectKind::Read, ObjectKind::Write], text, false) }?;
     if named {
         HAS_RWLOCKS.store(true, Relaxed);
     }

@@ -165,3 +165,37 @@ fn static_locks_without_symbols_have_their_place_in_the_file() {
     };
     assert_eq!(place(names()), place(names()));
 }
+
+/// Fails where a lock has the name of one that lay in its memory before.
+#[test]
+fn a_lock_in_used_memory_is_not_named_by_the_one_that_lay_there() {
+    let program = compile("reborn", "reborn", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let report = format!("--report={}", json.display());
+    let glibc = ["--mutex=glibc", "--rwlock=glibc"];
+    for (options, ends) in [
+        (&[][..], "freed"),
+        (&[], "destroyed"),
+        // The C library's locks have no room for a mark.
+        (&glibc, "destroyed"),
+    ] {
+        for kind in ["mutex", "rwlock"] {
+            let options = [options, &["--stat", &report]].concat();
+            let output = run(&options).arg(&program).args([kind, ends]).output();
+            let output = output.unwrap();
+            assert!(output.status.success(), "{}", text(&output));
+            let document: Value =
+                serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+            let rows = document["processes"][0]["locks"].as_array().unwrap();
+            let init = |site: &str| {
+                let mut rows = rows.iter();
+                let row = rows.find(|row| row["site"]["function"] == site);
+                let row = row.unwrap_or_else(|| panic!("{site}: {}", text(&output)));
+                row["init"]["function"].clone()
+            };
+            assert_eq!(init("waits_for_first"), "makes", "{options:?} {kind}");
+            assert_ne!(init("waits_for_second"), "makes", "{options:?} {kind}");
+        }
+    }
+}

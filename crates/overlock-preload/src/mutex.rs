@@ -8,7 +8,7 @@
 //! | offset | field | who writes it |
 //! |---|---|
 //! | 0 | `lock`: an `Overlock`, 4 bytes | the lock |
-//! | 4 | the validator's mark; 0 for none | its first user |
+//! | 4 | a mark; 0 for none | the validator at the first use; with statistics the initialisation |
 //! | 8 | with statistics, the number of acquisitions, modulo 2^32 | the owner |
 //! | 12 | with statistics, of a recursive or error-checking one the lower half of the owner's call site, of another the number of acquisitions up to which they are watched | the owner |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0 | `lock`: `overlock_rw`, 8 bytes of 20 | the lock |
 //! | 12 | with statistics, the id of the last reader | each reader that acquires it |
-//! | 16 | the validator's mark; 0 for none | its first user |
+//! | 16 | a mark; 0 for none | the validator at the first use; with statistics the initialisation |
 //! | 20 | `generation`: see [`crate::fork`] | its first user in a generation |
 //! | 24 | `observed`: the number of the flight (`stat::flight`) of the writer's acquisition; 0 for none | the writer; one that waits for readers, to have the release noted |
 //! | 28 | `shared`: not 0 in glibc's objects that are shared between processes | glibc's `pthread_rwlock_init` |

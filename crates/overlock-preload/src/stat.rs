@@ -38,6 +38,7 @@ pub(crate) use overlock_stat::table::{keeping_errno, start};
 pub(crate) use overlock_stat::{Spot, Wait, Where, flight, is_used};
 use overlock_stat::{clock, objects, record, sampling, single, table, threads};
 
+use crate::order::Object;
 use crate::site::Site;
 use crate::{config, real, thread};
 use flight::{Holder, Waited};
@@ -61,7 +62,26 @@ pub(crate) fn takes_lock() {
 /// Records that the object is initialised at `site`, with statistics.
 pub(crate) fn initialised(address: usize, site: Site) {
     if config::get().stat {
-        objects::initialised(address, site);
+        usage::is_another(address);
+        objects::initialised(address, 0, site);
+    }
+}
+
+/// The same of a lock with room for a mark, which may have the validator's by now.
+pub(crate) fn initialised_marked(lock: Object<'_>, site: Site) {
+    if config::get().stat {
+        if lock.mark.load(Relaxed) == 0 {
+            lock.mark.store(objects::new_mark(), Relaxed);
+        }
+        objects::initialised(lock.address, lock.mark.load(Relaxed), site);
+    }
+}
+
+/// Records that a lock without room for a mark is about to be destroyed, with statistics: after
+/// that its memory may be another's.
+pub(crate) fn destroyed(address: usize) {
+    if config::get().stat {
+        objects::gone(address);
     }
 }
 
@@ -203,7 +223,14 @@ impl Event {
         if (kind == ObjectKind::Spin || usage::is_lock(object))
             && let Some(holder) = usage::holder(object)
         {
-            let at = keeping_errno(|| Spot::of(Where { object, kind, site }));
+            let at = keeping_errno(|| {
+                Spot::of(Where {
+                    object,
+                    kind,
+                    site,
+                    mark: 0,
+                })
+            });
             let shown = single::begin(&at, event.began_ns, holder.tid, 0);
             event.held = Some((at, holder, shown));
         }
@@ -239,7 +266,12 @@ impl Event {
                 }
                 at
             }
-            None => Spot::of(Where { object, kind, site }),
+            None => Spot::of(Where {
+                object,
+                kind,
+                site,
+                mark: 0,
+            }),
         };
         if as_lock && kind == ObjectKind::Cond && !gave_up {
             if waited.holder.tid == 0 {

@@ -19,6 +19,8 @@ pub struct Where {
     pub kind: ObjectKind,
     /// The call's return address; 0 if that is not known.
     pub site: Site,
+    /// The object's [mark](crate::objects::initialised); 0 without one.
+    pub mark: u32,
 }
 
 /// The same with the number of its entry.
@@ -42,7 +44,7 @@ impl Spot {
             0 => From::Outside,
             site => From::Site(site),
         };
-        Spot::from(at, from, |_| initialiser(at.object))
+        Spot::from(at, from, |_| initialiser(at.object, at.mark))
     }
 
     /// The spot of a lock with a name, at the call from the frame with the variable at `frame`.
@@ -51,6 +53,7 @@ impl Spot {
             object,
             kind,
             site: 0,
+            mark: 0,
         };
         Spot::from(at, From::Frame(frame), |table| match number(table, name) {
             0 => Init::default(),

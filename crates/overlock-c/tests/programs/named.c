@@ -148,6 +148,22 @@ int main(void) {
     ovl_mutex_unlock(&pool);
     CHECK(figures("pool", "mutex").acquisitions == all);
 
+    /* Nor has one that lies where a lock with a name lay, which nobody destroyed. */
+    ovl_mutex_t *memory = malloc(sizeof *memory);
+    for (int i = 0; i < ROUNDS; i++) {
+        *memory = (ovl_mutex_t)OVL_MUTEX_INIT;
+        CHECK(ovl_mutex_name(memory, "gone") == 0);
+        ovl_mutex_lock(memory);
+        *memory = (ovl_mutex_t)OVL_MUTEX_INIT;
+        ovl_mutex_lock(memory);
+        CHECK(ovl_mutex_name(memory, "later") == 0);
+        ovl_mutex_unlock(memory);
+    }
+    CHECK(figures("gone", "mutex").acquisitions == ROUNDS);
+    CHECK(figures("later", "mutex").acquisitions == 0);
+    CHECK(figures("later", "mutex").holds == 0);
+    free(memory);
+
     CHECK(ovl_stat_each(stop, &calls) == 7 && calls == 1);
     CHECK(ovl_stat_each(0, 0) == 0);
     CHECK(ovl_stat_print(-1) == EBADF);

@@ -168,6 +168,7 @@ impl Mutex {
             object: core::ptr::from_ref(self).addr(),
             kind: ObjectKind::Mutex,
             site,
+            mark: self.object().mark.load(Relaxed),
         })
     }
 

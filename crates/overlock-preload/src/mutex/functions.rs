@@ -36,9 +36,10 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attr: *const c_int, site
             // SAFETY: the caller's promise: memory for a mutex that nobody uses.
             unsafe { mutex.write(Mutex::new(kind)) };
             summary::initialises(true);
-            stat::initialised(mutex.addr(), site);
             // SAFETY: as above, written by now.
-            order::initialised(unsafe { &*mutex }.object(), site);
+            let lock = unsafe { &*mutex }.object();
+            order::initialised(lock, site);
+            stat::initialised_marked(lock, site);
             probes::mutex_init(mutex.addr());
             0
         }
@@ -62,6 +63,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     let mutex = unsafe { &*mutex };
     probes::mutex_destroy(mutex.address());
     if !mutex.is_ours() {
+        stat::destroyed(mutex.address());
         // SAFETY: as above; it is glibc's.
         return unsafe { real::pthread_mutex_destroy(mutex.as_glibcs()) };
     }

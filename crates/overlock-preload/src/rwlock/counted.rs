@@ -75,6 +75,7 @@ impl RwLock {
             object: self.address(),
             kind,
             site,
+            mark: self.object().mark.load(Relaxed),
         })
     }
 

@@ -53,8 +53,9 @@ unsafe extern "C" fn init(lock: *mut RwLock, attr: *const Attributes, site: Site
     // SAFETY: the caller's promise: memory for a lock that nobody uses.
     unsafe { lock.write(RwLock::new(kind)) };
     // SAFETY: as above, written by now.
-    order::initialised(unsafe { &*lock }.object(), site);
-    stat::initialised(lock.addr(), site);
+    let lock = unsafe { &*lock }.object();
+    order::initialised(lock, site);
+    stat::initialised_marked(lock, site);
     0
 }
 
@@ -68,6 +69,7 @@ pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
         order::destroyed(core::ptr::from_ref(lock).addr());
         return 0;
     }
+    stat::destroyed(lock.address());
     // SAFETY: as above; it is glibc's.
     unsafe { real::pthread_rwlock_destroy(lock.as_glibcs()) }
 }

@@ -17,7 +17,12 @@ pub(crate) fn keeps(object: usize, kind: ObjectKind, site: Site) {
         return;
     }
     table::keeping_errno(|| {
-        let at = Spot::of(Where { object, kind, site });
+        let at = Spot::of(Where {
+            object,
+            kind,
+            site,
+            mark: 0,
+        });
         if let Some((_, entry)) = at.entry() {
             entry.acquisitions.fetch_add(1, Relaxed);
         }

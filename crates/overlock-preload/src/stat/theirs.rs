@@ -27,39 +27,58 @@ pub(crate) fn count_theirs(
     attempt: impl FnOnce() -> c_int,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    match config::get().stat {
-        true => counted(Where { object, kind, site }, owner, attempt, wait),
-        false => wait(),
+    if !config::get().stat {
+        return wait();
+    }
+    takes_lock();
+    let at = Where {
+        object,
+        kind,
+        site,
+        mark: 0,
+    };
+    let weight = weight(thread::begin_call(), false);
+    let sampled = weight.map(|weight| (spot(at), weight));
+    let error = attempt();
+    if error == 0 {
+        single::acquired_at(object, site);
+    }
+    match (error, sampled) {
+        (EBUSY, sampled) => waited(at, sampled, owner(), wait),
+        (0, Some(sampled)) => free(sampled),
+        _ => error,
     }
 }
 
 #[cold]
-fn counted(
+fn spot(at: Where) -> Spot {
+    table::keeping_errno(|| Spot::of(at))
+}
+
+/// An acquisition without a wait.
+#[cold]
+fn free((spot, weight): (Spot, u32)) -> c_int {
+    record::sample_shared(&spot, weight);
+    0
+}
+
+/// Acquires a lock that is held by another thread. Not inlined: the path without a wait saves no
+/// registers for this.
+#[cold]
+#[inline(never)]
+fn waited(
     at: Where,
-    owner: impl FnOnce() -> u32,
-    attempt: impl FnOnce() -> c_int,
+    sampled: Option<(Spot, u32)>,
+    owner: u32,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    takes_lock();
-    let weight = weight(thread::begin_call(), false);
-    let spot = || table::keeping_errno(|| Spot::of(at));
-    let sampled = weight.map(|weight| (spot(), weight));
-    let error = attempt();
-    if error != EBUSY {
-        if error == 0 {
-            single::acquired_at(at.object, at.site);
-        }
-        if let Some((spot, weight)) = sampled.filter(|_| error == 0) {
-            record::sample_shared(&spot, weight);
-        }
-        return error;
-    }
     let holder = Holder {
-        tid: owner(),
+        tid: owner,
         site: single::site_of(at.object),
         stack: 0,
     };
-    let waiting = Wait::begin(spot(), holder, 0);
+    let spot = sampled.map_or_else(|| spot(at), |(spot, _)| spot);
+    let waiting = Wait::begin(spot, holder, 0);
     let error = wait();
     match error {
         0 => {

@@ -22,6 +22,8 @@ const NOTES: usize = 1024;
 
 #[derive(Debug)]
 struct Note {
+    /// The object of which signals were counted last.
+    object: AtomicUsize,
     /// Of a semaphore: the thread that has taken it last; 0 once that has signalled.
     owner: AtomicUsize,
     /// The thread that has the object, as far as it is a lock: its id, and the lower half of the
@@ -42,6 +44,7 @@ struct Note {
 
 static ALL: [Note; NOTES] = [const {
     Note {
+        object: AtomicUsize::new(0),
         owner: AtomicUsize::new(0),
         holder: AtomicU64::new(0),
         signaller: AtomicU32::new(0),
@@ -158,6 +161,19 @@ fn count_signal(object: usize, is_by_owner: bool) {
         false => &note.by_others,
     };
     count.fetch_add(1, Relaxed);
+    note.object.store(object, Relaxed);
+}
+
+/// The object is initialised: what was counted of an earlier one in its memory is not its own.
+pub(super) fn is_another(object: usize) {
+    let note = note(object);
+    if note.object.load(Relaxed) == object {
+        for count in [&note.by_owner, &note.by_others, &note.signaller] {
+            count.store(0, Relaxed);
+        }
+        note.owner.store(0, Relaxed);
+        note.holder.store(0, Relaxed);
+    }
 }
 
 /// The calling thread is about to wait for an object of the C library's.
@@ -234,5 +250,7 @@ mod tests {
         signal(event, false);
         signal(event, true);
         assert!(is_lock(lock) && !is_lock(event));
+        is_another(lock);
+        assert!(!is_lock(lock));
     }
 }
