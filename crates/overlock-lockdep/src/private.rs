@@ -2,13 +2,25 @@
 //! stays the same lock, so these calls identify it by more than its address. May change at any
 //! time.
 
+use std::ffi::c_void;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::class::{self, ClassId};
 use super::gate::Quiet;
-use super::{GATE, check, notice, signal, sweep, thread, wait};
+use super::{GATE, check, notice, signal, sweep, thread, trace, wait};
 
 pub use super::thread::Held;
+
+/// Sets the functions `_Unwind_Backtrace` and `_Unwind_GetIP`, before there is a second thread.
+/// Those that the program's objects find may take locks that the validator sees.
+///
+/// # Safety
+///
+/// Both are functions of one library, of these names.
+pub unsafe fn set_unwinder(backtrace: *mut c_void, get_ip: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { trace::set_unwinder(backtrace, get_ip) };
+}
 
 /// The calling thread is about to wait for the lock, if it is not free.
 #[inline]

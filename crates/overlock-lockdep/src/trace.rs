@@ -6,8 +6,9 @@
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicPtr};
 
 use super::class::Init;
 use super::site::Site;
@@ -23,12 +24,28 @@ pub(super) struct Trace([usize; CALLERS]);
 #[repr(C)]
 struct Context(c_void);
 
+type Each = extern "C" fn(*mut Context, *mut c_void) -> c_int;
+type Backtrace = unsafe extern "C" fn(Each, *mut c_void) -> c_int;
+type GetIp = unsafe extern "C" fn(*mut Context) -> usize;
+
 unsafe extern "C" {
-    fn _Unwind_Backtrace(
-        each: extern "C" fn(*mut Context, *mut c_void) -> c_int,
-        data: *mut c_void,
-    ) -> c_int;
+    fn _Unwind_Backtrace(each: Each, data: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut Context) -> usize;
+}
+
+/// A [`Backtrace`].
+static BACKTRACE: AtomicPtr<()> = AtomicPtr::new(_Unwind_Backtrace as *mut ());
+/// A [`GetIp`].
+static GET_IP: AtomicPtr<()> = AtomicPtr::new(_Unwind_GetIP as *mut ());
+
+/// Sets `_Unwind_Backtrace` and `_Unwind_GetIP`, before there is a second thread.
+///
+/// # Safety
+///
+/// Both are functions of one library, of these names.
+pub(super) unsafe fn set_unwinder(backtrace: *mut c_void, get_ip: *mut c_void) {
+    BACKTRACE.store(backtrace.cast(), Relaxed);
+    GET_IP.store(get_ip.cast(), Relaxed);
 }
 
 struct Filling {
@@ -48,8 +65,10 @@ extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
         filling.skip -= 1;
         return GO_ON;
     }
+    // SAFETY: such a function: see `set_unwinder`.
+    let get_ip: GetIp = unsafe { mem::transmute(GET_IP.load(Relaxed)) };
     // SAFETY: `context` is the unwinder's own, for the length of this call.
-    let address = unsafe { _Unwind_GetIP(context) };
+    let address = unsafe { get_ip(context) };
     if address == 0 {
         return END; // some unwinders show the caller of the outermost function so
     }
@@ -80,8 +99,10 @@ impl Trace {
             first: site.to_bits(),
         };
         if !cfg!(miri) {
+            // SAFETY: such a function: see `set_unwinder`.
+            let backtrace: Backtrace = unsafe { mem::transmute(BACKTRACE.load(Relaxed)) };
             // SAFETY: `each` takes what it is given here, for the length of this call.
-            unsafe { _Unwind_Backtrace(each, (&raw mut filling).cast()) };
+            unsafe { backtrace(each, (&raw mut filling).cast()) };
         }
         if let Some(rest) = filling.trace.0.get_mut(filling.length..) {
             rest.fill(0);

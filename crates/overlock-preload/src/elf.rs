@@ -155,6 +155,12 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
     behind(|object| object.find(name)).unwrap_or_else(|| find(name))
 }
 
+/// The function of this name in the library of that name, which comes behind this one.
+pub(crate) fn of_library(library: &CStr, name: &CStr) -> Option<*mut c_void> {
+    let is_it = |object: &Object| object.name != 0 && object.string(object.name) == library;
+    behind(|object| is_it(object).then(|| object.find(name)).flatten())
+}
+
 /// An object's place in the order of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Place {

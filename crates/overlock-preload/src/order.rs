@@ -12,8 +12,8 @@ pub(crate) use overlock::lockdep::How;
 use overlock::lockdep::{self, ClassId, Evidence, Site as CodeSite, Tally};
 use overlock_linux::__private::{ExitKey, system_call, variable};
 
-use crate::config;
 use crate::site::Site;
+use crate::{config, elf};
 
 /// Notifies at a thread's exit.
 static KEY: ExitKey = ExitKey::new(thread_exits);
@@ -29,6 +29,7 @@ pub(crate) fn start() {
 /// before this library is started.
 pub(crate) fn set_up() {
     lockdep::hide_own_frames();
+    use_own_unwinder();
     if variable(c"OVERLOCK_LOCKDEP_ALL") != Some(c"1") {
         lockdep::set_evidence(Evidence::Threads);
     }
@@ -37,6 +38,17 @@ pub(crate) fn set_up() {
     }
     if let Some(tally) = variable(c"OVERLOCK_LOCKDEP_TALLY").and_then(tally) {
         lockdep::set_tally(tally);
+    }
+}
+
+/// Has the validator use the compiler's unwinder. The program may have another one in front of it,
+/// as libunwind, whose mutexes are ours: the validator would wait for one that its thread holds.
+fn use_own_unwinder() {
+    let [backtrace, get_ip] = [c"_Unwind_Backtrace", c"_Unwind_GetIP"]
+        .map(|name| elf::of_library(c"libgcc_s.so.1", name));
+    if let (Some(backtrace), Some(get_ip)) = (backtrace, get_ip) {
+        // SAFETY: this library's own, by their names.
+        unsafe { lockdep::__private::set_unwinder(backtrace, get_ip) };
     }
 }
 

@@ -155,6 +155,13 @@ fn a_thread_that_comes_back_from_a_condition_waits_for_its_mutex() {
     }
 }
 
+/// Fails (it does not end) where a report's callers are asked of an unwinder whose locks are seen.
+#[test]
+fn a_program_may_have_an_unwinder_that_locks() {
+    let program = compile_as("unwinder.c", "lockdep-unwinder", &["-rdynamic"]);
+    assert_eq!(said(&program, ""), "");
+}
+
 /// Fails where a storm crashes the program or hides the mistake at its end, and where nobody says
 /// what was not looked at.
 #[test]
