@@ -1,4 +1,5 @@
-//! Callbacks that call back: a thread locks what it holds.
+//! Callbacks that call back: a thread locks what it holds. If none does, std's Mutex is enough,
+//! and its release, which compares nothing, is a little faster.
 //!
 //! ```text
 //! cargo run --release --example reentrant -- --bench
