@@ -2,18 +2,20 @@
 //! has them in sections 1.7 and 5. Each figure may be a quarter off.
 
 mod published;
+mod world;
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::Atomic;
 use overlock_core::raw::RawLock;
 use overlock_family::spin::{Mcs, Queued, Ticket};
-use overlock_sim::engine::{Setup, now, work};
+use overlock_sim::engine::{now, work};
 use overlock_sim::host::Host;
 use overlock_sim::machine::{Machine, Place};
 use overlock_sim::word::U32;
 use overlock_sim::{Sim, Time, forget, run};
 use published::{Own, Published, Queue, QueuedSpinlock};
+use world::setup;
 
 /// Measured from the first time to the second.
 const WINDOW: [Time; 2] = [Time::us(50), Time::us(350)];
@@ -38,18 +40,7 @@ fn interval(machine: &Machine, operation: impl Fn(usize)) -> f64 {
         chores: None,
         ..host.clone()
     };
-    let setup = Setup {
-        machine,
-        host: &host,
-        vcpus: machine.all_cores(),
-        guests: 1,
-        others: 0,
-        seed: 1,
-        stop_after: Time::ms(1_000),
-        windows: None,
-        patience: Time::ms(1_000),
-        trace: false,
-    };
+    let setup = setup(machine, &host, machine.all_cores(), 1);
     let body = |vcpu| {
         let mut operations = 0_u64;
         loop {

@@ -12,6 +12,7 @@ pub mod text;
 
 use std::io::{self, Write};
 
+use itertools::Itertools;
 use overlock_bench::error::Error;
 use overlock_bench::registry::{Entry, Family, Origin};
 use serde::Serialize;
@@ -162,14 +163,14 @@ impl Question {
     ) -> Result<Vec<Curve>, Error> {
         let beside = BESIDE.iter();
         let beside = beside.filter_map(|name| places.iter().find(|place| place.name() == *name));
-        let mut chosen: Vec<&'static Entry> = Vec::new();
-        for Place { lock, .. } in places.iter().take(BEST).chain(beside) {
-            if chosen.len() < LINES && !chosen.iter().any(|other| other.name == lock.name) {
-                chosen.push(lock);
-            }
-        }
+        let chosen = places
+            .iter()
+            .take(BEST)
+            .chain(beside)
+            .map(|place| place.lock);
+        let chosen: Vec<&'static Entry> = chosen.unique_by(|lock| lock.name).take(LINES).collect();
         let cpus = self.machine.cpus();
-        let mut threads = vec![
+        let threads = [
             1,
             cpus / 4,
             cpus / 2,
@@ -178,13 +179,15 @@ impl Question {
             4 * cpus,
             self.threads,
         ];
-        threads.retain(|threads| (1..=overlock_sim::MOST_VCPUS).contains(threads));
-        threads.sort_unstable();
-        threads.dedup();
-        let asked: Vec<Self> = threads
+        let possible = 1..=overlock_sim::MOST_VCPUS;
+        let threads = threads
+            .into_iter()
+            .filter(|threads| possible.contains(threads));
+        let threads = threads.sorted().dedup().collect_vec();
+        let asked = threads
             .iter()
             .map(|&count| self.with(count, &chosen))
-            .collect();
+            .collect_vec();
         let rankings = rank(&asked, 0, options, done)?;
         let curve = |lock: &Entry| {
             let points = threads

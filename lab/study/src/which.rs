@@ -7,6 +7,7 @@ pub mod text;
 
 use std::io::{self, Write};
 
+use itertools::iproduct;
 use overlock_bench::error::Error;
 use overlock_bench::registry::Entry;
 use overlock_sim::host::Host;
@@ -144,34 +145,30 @@ pub fn cells(
     done: impl FnMut(usize, usize, &Case),
 ) -> Result<Vec<Cell>, Error> {
     let (mut cells, mut questions) = (Vec::new(), Vec::new());
-    for (place, _, machine) in PLACES {
-        if !places.is_empty() && !places.iter().any(|wanted| wanted == place) {
-            continue;
-        }
+    let wanted = |place: &str| places.is_empty() || places.iter().any(|wanted| wanted == place);
+    let places = PLACES.iter().filter(|(place, _, _)| wanted(place));
+    for ((place, _, machine), level, (section, _, workload)) in iproduct!(places, LEVELS, SECTIONS)
+    {
         let machine = Machine::named(machine).expect("a machine");
         let cpus = machine.cpus();
-        for level in LEVELS {
-            let threads = (level * cpus as f64) as usize;
-            for (section, _, workload) in SECTIONS {
-                cells.push(Cell {
-                    place,
-                    cpus,
-                    section,
-                    level,
-                    threads,
-                    class: Class::of(machine.sockets, cpus, threads),
-                    locks: Vec::new(),
-                    failed: Vec::new(),
-                });
-                questions.push(Question {
-                    machine: machine.clone(),
-                    host: Host::THREADS,
-                    workload: workload.parse().expect("a workload"),
-                    threads,
-                    locks: locks.to_vec(),
-                });
-            }
-        }
+        let threads = (level * cpus as f64) as usize;
+        cells.push(Cell {
+            place,
+            cpus,
+            section,
+            level,
+            threads,
+            class: Class::of(machine.sockets, cpus, threads),
+            locks: Vec::new(),
+            failed: Vec::new(),
+        });
+        questions.push(Question {
+            machine,
+            host: Host::THREADS,
+            workload: workload.parse().expect("a workload"),
+            threads,
+            locks: locks.to_vec(),
+        });
     }
     let rankings = rank(&questions, VARIED, options, done)?;
     for (cell, ranking) in cells.iter_mut().zip(rankings) {
@@ -231,9 +228,6 @@ pub fn draw(out: impl Write, cells: &[Cell]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
     use overlock_bench::registry::Family;
     use overlock_bench::workload::Workload;
 
@@ -277,13 +271,7 @@ mod tests {
     fn a_cell_has_all_locks_and_the_ranges_of_the_best() {
         let lock = |name| locks::named(Family::Exclusive, name).unwrap();
         let all = ["ticket", "unfair", "mcs"].map(lock);
-        let options = Options {
-            round: Duration::from_micros(100),
-            seed: 1,
-            vary: false,
-            jobs: 2,
-            interrupt: Arc::default(),
-        };
+        let options = Options::of(100);
         let mut count = 0;
         let cells = cells(&["8".to_owned()], &all, &options, |_, _, _| count += 1).unwrap();
         assert_eq!(cells.len(), LEVELS.len() * SECTIONS.len());

@@ -1,6 +1,9 @@
 //! A load from a report of `overlock profile`: the lock that threads waited for the longest.
 
-use overlock_profile::{Lock, Profile};
+use std::cmp::Reverse;
+
+use itertools::Itertools;
+use overlock_profile::Profile;
 
 /// The load of a lock in a report. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,26 +22,20 @@ pub struct Load {
 /// The load of a lock of the report: the one of that name, or the one with the longest waits.
 pub fn load(profile: &Profile, name: Option<&str>) -> Result<Load, String> {
     let locks = profile.locks.iter().enumerate();
-    let mut locks: Vec<(u64, usize, &Lock)> = locks
+    let locks = locks
         .filter(|(_, lock)| !lock.is_event && name.is_none_or(|name| lock.name == name))
-        .map(|(index, lock)| (waited(profile, index), index, lock))
-        .collect();
-    locks.sort_by_key(|&(waited, index, _)| (std::cmp::Reverse(waited), index));
-    let Some(&(waited, index, lock)) = locks.first() else {
+        .map(|(index, lock)| (waited(profile, index), Reverse(index), lock));
+    let Some((waited, Reverse(index), lock)) =
+        locks.max_by_key(|&(waited, index, _)| (waited, index))
+    else {
         return Err(match name {
             Some(name) => format!("the report has no lock '{name}'"),
             None => "the report has no lock that threads waited for".to_owned(),
         });
     };
-    let mut threads: Vec<u32> = profile
-        .waits
-        .iter()
-        .filter(|wait| wait.lock as usize == index)
-        .map(|wait| wait.thread)
-        .collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let threads = match threads.len() {
+    let waits = profile.waits.iter();
+    let waits = waits.filter(|wait| wait.lock as usize == index);
+    let threads = match waits.map(|wait| wait.thread).unique().count() {
         0 | 1 => profile.threads.len().max(2),
         several => several,
     };

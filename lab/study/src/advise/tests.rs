@@ -1,10 +1,7 @@
 //! Answers, and loads from reports.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
-use overlock_bench::interrupt::Interrupt;
 use overlock_profile::{Lock, Profile, Run, Sum, Thread, Wait};
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
@@ -12,16 +9,6 @@ use overlock_sim::machine::Machine;
 use super::report::{Load, load};
 use super::text::describe;
 use super::*;
-
-fn options() -> Options {
-    Options {
-        round: Duration::from_micros(300),
-        seed: 1,
-        vary: false,
-        jobs: 2,
-        interrupt: Arc::new(Interrupt::default()),
-    }
-}
 
 fn question(machine: &str, threads: usize, names: &[&str]) -> Question {
     let named = |name: &&str| locks::named(Family::Exclusive, name).unwrap();
@@ -38,7 +25,7 @@ fn question(machine: &str, threads: usize, names: &[&str]) -> Question {
 fn the_best_locks_come_first_with_their_ranges() {
     let names = ["ticket", "mcs", "hybrid", "queued", "pv_queued", "unfair"];
     let asked = question("graviton3:cores=4", 4, &names);
-    let advice = asked.answer(&options(), true, |_, _, _| ()).unwrap();
+    let advice = asked.answer(&Options::of(300), true, |_, _, _| ()).unwrap();
     assert_eq!(advice.locks.len(), names.len());
     assert!(
         advice
@@ -94,7 +81,9 @@ fn the_best_locks_come_first_with_their_ranges() {
 #[test]
 fn locks_that_take_fewer_threads_are_left_out() {
     let asked = question("graviton3:cores=4", 130, &["pv_ticket_small", "unfair"]);
-    let advice = asked.answer(&options(), false, |_, _, _| ()).unwrap();
+    let advice = asked
+        .answer(&Options::of(300), false, |_, _, _| ())
+        .unwrap();
     let names: Vec<&str> = advice.locks.iter().map(|lock| lock.lock.as_str()).collect();
     assert_eq!((names, advice.class), (vec!["unfair"], Class::Overcommit));
     assert!(advice.curves.is_empty());

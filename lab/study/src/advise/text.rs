@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use itertools::Itertools;
 use overlock_report::columns::{NOTHING, table};
 use overlock_report::numbers::{rate, significant, time};
 
@@ -14,7 +15,6 @@ const ONE: f64 = 1.05;
 
 /// The answer: the three best locks, what each costs, and how sure it is.
 pub fn describe(advice: &Advice) -> String {
-    let mut text = String::new();
     let Advice {
         machine,
         cpus,
@@ -24,10 +24,8 @@ pub fn describe(advice: &Advice) -> String {
         class,
         ..
     } = advice;
-    let _ = writeln!(text, "{machine}; host {host}");
-    let _ = writeln!(
-        text,
-        "{threads} threads on {cpus} CPUs ({class}), {workload}\n"
+    let mut text = format!(
+        "{machine}; host {host}\n{threads} threads on {cpus} CPUs ({class}), {workload}\n\n"
     );
     let titles = [
         "lock",
@@ -40,11 +38,11 @@ pub fn describe(advice: &Advice) -> String {
     let best = advice.locks.iter().take(BEST);
     text += &table(titles, best.map(row), |column| (1..5).contains(&column));
     let others = advice.locks.iter().skip(BEST);
-    let others: Vec<String> = others
-        .map(|standing| format!("{} {}", standing.lock, operations(standing)))
-        .collect();
+    let others = others
+        .map(|other| format!("{} {}", other.lock, operations(other)))
+        .join(", ");
     if !others.is_empty() {
-        let _ = writeln!(text, "\nThe others, in Mop/s: {}.", others.join(", "));
+        let _ = writeln!(text, "\nThe others, in Mop/s: {others}.");
     }
     for (lock, why) in &advice.failed {
         let _ = writeln!(text, "{lock} failed: {why}");

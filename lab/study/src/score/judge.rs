@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::data::{Figure, Half, Row};
@@ -245,12 +246,11 @@ type Members<'a> = Vec<(&'a Figure, &'a Line)>;
 
 /// The figures by a name and their half.
 fn parts(members: &Members<'_>, name: impl Fn(&Figure, &Line) -> String) -> Vec<Part> {
-    let mut parts: BTreeMap<(String, Half), Members<'_>> = BTreeMap::new();
-    for &(figure, line) in members {
-        let key = (name(figure, line), figure.half());
-        parts.entry(key).or_default().push((figure, line));
-    }
-    let parts = parts.into_iter();
+    let of = |&(figure, line): &(&Figure, &Line)| (name(figure, line), figure.half());
+    let parts = members.iter().copied().into_group_map_by(of);
+    let parts = parts
+        .into_iter()
+        .sorted_by(|(one, _), (other, _)| one.cmp(other));
     parts
         .map(|((name, half), members)| Part {
             name,
@@ -265,12 +265,8 @@ fn parts(members: &Members<'_>, name: impl Fn(&Figure, &Line) -> String) -> Vec<
 /// The documents of a group.
 fn sources(members: &Members<'_>, group: &str) -> String {
     let rows = members.iter().map(|(figure, _)| &figure.row);
-    let mut sources: Vec<&str> = rows
-        .filter(|row| row.group == group)
-        .map(|row| row.source.as_str())
-        .collect();
-    sources.dedup();
-    sources.join("; ")
+    let rows = rows.filter(|row| row.group == group);
+    rows.map(|row| &row.source).dedup().join("; ")
 }
 
 fn sum(members: &Members<'_>) -> Sum {
@@ -333,24 +329,21 @@ fn orders(members: &Members<'_>) -> Vec<bool> {
             right.push(simulated.is_some_and(|simulated| simulated.ln() * published.ln() > 0.0));
         }
     };
-    for (index, &(figure, line)) in members.iter().enumerate() {
-        if figure.over.is_some() {
-            judge(line.row.figure, line.simulated);
-        }
-        let Some(better) = figure.unit.better() else {
-            continue;
-        };
-        for &(other, theirs) in &members[index + 1..] {
-            if series(&figure.row) == series(&other.row)
-                && figure.case.lock.name != other.case.lock.name
-            {
-                let ratio = |a: f64, b: f64| (a / b).powf(better);
-                let simulated = line.simulated.zip(theirs.simulated);
-                judge(
-                    ratio(line.row.figure, theirs.row.figure),
-                    simulated.map(|(ours, theirs)| ratio(ours, theirs)),
-                );
-            }
+    for (_, line) in members.iter().filter(|(figure, _)| figure.over.is_some()) {
+        judge(line.row.figure, line.simulated);
+    }
+    for (&(figure, line), &(other, theirs)) in members.iter().tuple_combinations() {
+        let differ = figure.case.lock.name != other.case.lock.name;
+        if let Some(better) = figure.unit.better()
+            && differ
+            && series(&figure.row) == series(&other.row)
+        {
+            let ratio = |a: f64, b: f64| (a / b).powf(better);
+            let simulated = line.simulated.zip(theirs.simulated);
+            judge(
+                ratio(line.row.figure, theirs.row.figure),
+                simulated.map(|(ours, theirs)| ratio(ours, theirs)),
+            );
         }
     }
     right

@@ -27,6 +27,20 @@ pub struct Options {
     pub interrupt: Arc<Interrupt>,
 }
 
+#[cfg(test)]
+impl Options {
+    /// Rounds of so many simulated microseconds.
+    pub(crate) fn of(micros: u64) -> Self {
+        Self {
+            round: Duration::from_micros(micros),
+            seed: 1,
+            vary: false,
+            jobs: 2,
+            interrupt: Arc::default(),
+        }
+    }
+}
+
 /// The result of a simulation, or how it failed.
 pub type Outcome = Result<Measured, String>;
 

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use super::judge::Part;
 use super::run::Results;
@@ -12,7 +10,6 @@ use super::text::{Form, figures as figures_of, summary};
 use super::*;
 use crate::sweep::Measured;
 use crate::sweep::tests::nothing;
-use overlock_bench::interrupt::Interrupt;
 
 const HEADER: &str = "group,half,source,machine,workload,lock,threads,over,figure,unit\n";
 
@@ -217,13 +214,7 @@ fn a_case_is_simulated_once_and_changed_six_times() {
          a,,D,small.toml,micro:cs=50,mcs,4,,2,Mop/s\n",
     )
     .unwrap();
-    let mut options = Options {
-        round: Duration::from_micros(200),
-        seed: 1,
-        vary: false,
-        jobs: 2,
-        interrupt: Arc::new(Interrupt::default()),
-    };
+    let mut options = Options::of(200);
     let mut count = 0;
     let plain = simulate_all(&figures, &options, |_, all, _| count = all).unwrap();
     assert_eq!((count, plain.len()), (2, 2));

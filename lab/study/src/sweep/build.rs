@@ -36,19 +36,12 @@ impl Build {
 
 impl fmt::Display for Build {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            program,
-            commit,
-            changes,
-            profile,
-            checks,
-        } = self;
-        write!(f, "overlock {program} (commit {commit}")?;
-        if let Some(changes) = changes {
+        write!(f, "overlock {} (commit {}", self.program, self.commit)?;
+        if let Some(changes) = &self.changes {
             write!(f, " with changes {changes}")?;
         }
-        write!(f, ", profile {profile}")?;
-        if *checks {
+        write!(f, ", profile {}", self.profile)?;
+        if self.checks {
             f.write_str(", with checks for misuse")?;
         }
         f.write_str(")")

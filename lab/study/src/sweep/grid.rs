@@ -1,10 +1,10 @@
 //! The points of a sweep, and their order.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::hash::Hash;
 use std::time::Duration;
 
+use itertools::{Itertools, iproduct};
 use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
@@ -150,43 +150,41 @@ impl Grid {
     /// hosts, machines. A lock that does not take so many vCPUs has none.
     pub fn points(&self) -> Vec<Point<'_>> {
         let mut points = Vec::new();
-        for (machine, host, &others) in self.places() {
-            for &workload in &self.workloads {
-                for vcpus in self.vcpus_on(machine) {
-                    for &lock in self.locks.iter().filter(|lock| takes(lock, vcpus)) {
-                        points.extend(self.seeds.iter().map(|&seed| Point {
-                            machine,
-                            host,
-                            others,
-                            workload,
-                            vcpus,
-                            guests: 1,
-                            lock,
-                            seed,
-                        }));
-                    }
-                }
-            }
+        for machine in &self.machines {
+            let Self {
+                hosts,
+                others,
+                workloads,
+                locks,
+                seeds,
+                ..
+            } = self;
+            let vcpus = self.vcpus_on(machine);
+            let all = iproduct!(hosts, others, workloads, vcpus, locks, seeds);
+            let all = all.filter(|&(_, _, _, vcpus, lock, _)| takes(lock, vcpus));
+            points.extend(
+                all.map(|(host, &others, &workload, vcpus, &lock, &seed)| Point {
+                    machine,
+                    host,
+                    others,
+                    workload,
+                    vcpus,
+                    guests: 1,
+                    lock,
+                    seed,
+                }),
+            );
         }
         points
     }
 
     /// The numbers of vCPUs on a machine, each once.
     fn vcpus_on(&self, machine: &Machine) -> Vec<usize> {
-        let mut vcpus = self.vcpus.iter().map(|load| load.on(machine)).collect();
-        unique(&mut vcpus, |&vcpus| vcpus);
-        vcpus
-    }
-
-    /// Machines with what runs on them besides.
-    fn places(&self) -> impl Iterator<Item = (&Machine, &Host, &usize)> {
-        self.machines.iter().flat_map(move |machine| {
-            self.hosts.iter().flat_map(move |host| {
-                self.others
-                    .iter()
-                    .map(move |others| (machine, host, others))
-            })
-        })
+        self.vcpus
+            .iter()
+            .map(|load| load.on(machine))
+            .unique()
+            .collect()
     }
 
     /// The locks that do not take all the numbers of vCPUs, and the most that each takes.
@@ -221,9 +219,8 @@ fn takes(lock: &Entry, vcpus: usize) -> bool {
 }
 
 /// Keeps the first of each.
-fn unique<T, K: Eq + Hash>(values: &mut Vec<T>, key: impl Fn(&T) -> K) {
-    let mut seen = HashSet::new();
-    values.retain(|value| seen.insert(key(value)));
+fn unique<T, K: Eq + Hash>(values: &mut Vec<T>, key: impl FnMut(&T) -> K) {
+    *values = std::mem::take(values).into_iter().unique_by(key).collect();
 }
 
 fn texts<T, S: Into<String>>(values: &[T], text: impl Fn(&T) -> S) -> Vec<String> {
@@ -318,13 +315,8 @@ impl Point<'_> {
 impl Key {
     /// The machine, host and workload: all but the lock and the seed.
     pub fn place(&self) -> String {
-        let Self {
-            machine,
-            host,
-            workload,
-            vcpus,
-            ..
-        } = self;
+        let (machine, host, workload, vcpus) =
+            (&self.machine, &self.host, &self.workload, self.vcpus);
         let others = match self.others {
             0 => String::new(),
             others => format!(" beside {others} of others"),

@@ -41,7 +41,7 @@ pub enum Outcome {
 }
 
 /// The figures of a simulation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Simulated seconds.
     pub elapsed_s: f64,

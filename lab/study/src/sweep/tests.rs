@@ -5,12 +5,10 @@ mod grids;
 
 use std::cell::Cell;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use overlock_sim::account::Counts;
-use overlock_sim::cache::Traffic;
 use overlock_sim::host::Host;
 use overlock_sim::machine::PRESETS;
 use proptest::prelude::*;
@@ -24,7 +22,6 @@ use overlock_bench::interrupt::Interrupt;
 use overlock_bench::registry::{Entry, Family};
 use overlock_bench::report::simulation::Summary;
 use overlock_bench::workload::Workload;
-use overlock_bench::world::sim::Report;
 
 fn locks(names: &[&str]) -> Vec<&'static Entry> {
     overlock_bench::registry::select(Family::Exclusive, names.iter().copied()).unwrap()
@@ -68,33 +65,14 @@ fn quick(point: &Point<'_>) -> Result<Measured, Failure> {
 }
 
 pub(crate) fn nothing() -> Measured {
-    let report = Report {
-        elapsed: Duration::ZERO,
-        accounts: Vec::new(),
-        counts: Counts::default(),
-        traffic: Traffic::default(),
-        modes: (0, 0),
-        trace: Vec::new(),
-        events: 0,
-        warm_up: Duration::ZERO,
-        settled: Some(true),
-    };
     Measured {
         elapsed_s: 1.0,
-        ops_per_sec: 0.0,
-        total: 0,
-        min: 0,
-        avg: 0.0,
-        max: 0,
         jain: 1.0,
-        cpu_s_per_mop: None,
-        waits: None,
-        read: None,
-        write: None,
-        mbit_per_sec: None,
-        dropped_per_sec: None,
-        build_s: None,
-        simulation: Summary::new(&[report]).unwrap(),
+        simulation: Summary {
+            settled: Some(true),
+            ..Summary::default()
+        },
+        ..Measured::default()
     }
 }
 
@@ -102,19 +80,17 @@ pub(crate) fn nothing() -> Measured {
 fn sweep(path: &Path, grid: &Grid, shard: Shard) {
     let (mut store, done) = Store::open(path, &build(), grid).unwrap();
     let points = left(shard.of(grid.points()), &done);
-    let ended = run(
-        &points,
-        3,
-        &mut store,
-        &Interrupt::default(),
-        quick,
-        |_, _| {},
-    );
+    let none = Interrupt::default();
+    let ended = run(&points, 3, &mut store, &none, quick, |_, _| {});
     assert_eq!(ended.unwrap().len(), points.len());
 }
 
 fn part(path: &Path) -> Part {
     Part::read(path).unwrap().unwrap()
+}
+
+fn merged(path: &Path) -> Merged {
+    merge([part(path)]).unwrap().unwrap()
 }
 
 fn bytes(merged: &Merged) -> Vec<u8> {
@@ -127,9 +103,22 @@ fn bytes(merged: &Merged) -> Vec<u8> {
 fn whole(dir: &TempDir, grid: &Grid) -> Vec<u8> {
     let path = dir.path().join("whole");
     sweep(&path, grid, Shard::WHOLE);
-    let merged = merge([part(&path)]).unwrap().unwrap();
+    let merged = merged(&path);
     assert!(merged.missing.is_empty());
     bytes(&merged)
+}
+
+/// A directory, a grid, and a file for it.
+fn scene(seeds: u64) -> (TempDir, Grid, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    (dir, grid(&[4], seeds), path)
+}
+
+/// Checks that a sweep goes on to the end.
+fn goes_on((dir, grid, path): &(TempDir, Grid, PathBuf)) {
+    sweep(path, grid, Shard::WHOLE);
+    assert_eq!(bytes(&merged(path)), whole(dir, grid));
 }
 
 fn refused<T>(result: Result<T, Error>, says: &str) {
@@ -168,15 +157,12 @@ proptest! {
 /// A killed process may leave any beginning of its file.
 #[test]
 fn a_sweep_that_was_cut_at_any_byte_goes_on() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 1);
+    let (dir, grid, path) = scene(1);
     let whole = whole(&dir, &grid);
-    let path = dir.path().join("cut");
     for length in 0..=whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
         sweep(&path, &grid, Shard::WHOLE);
-        let merged = merge([part(&path)]).unwrap().unwrap();
-        assert_eq!(bytes(&merged), whole, "after {length} bytes");
+        assert_eq!(bytes(&merged(&path)), whole, "after {length} bytes");
     }
 }
 
@@ -221,14 +207,11 @@ fn same_forwards_and_backwards(grid: &Grid) {
 
 #[test]
 fn two_shards_may_share_a_file() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 2);
-    let path = dir.path().join("both");
+    let (dir, grid, path) = scene(2);
     for shard in ["2/2", "1/2"] {
         sweep(&path, &grid, shard.parse().unwrap());
     }
-    let merged = merge([part(&path)]).unwrap().unwrap();
-    assert_eq!(bytes(&merged), whole(&dir, &grid));
+    assert_eq!(bytes(&merged(&path)), whole(&dir, &grid));
     // But not at the same time.
     let _store = Store::open(&path, &build(), &grid).unwrap();
     refused(
@@ -239,10 +222,9 @@ fn two_shards_may_share_a_file() {
 
 #[test]
 fn failures_do_not_stop_the_others_and_are_kept() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 4);
-    let path = dir.path().join("file");
-    let (mut store, _) = Store::open(&path, &build(), &grid).unwrap();
+    let scene = scene(4);
+    let (_, grid, path) = &scene;
+    let (mut store, _) = Store::open(path, &build(), grid).unwrap();
     let simulate = |point: &Point<'_>| {
         assert!(point.seed != 2, "the lock is held");
         quick(point)
@@ -258,7 +240,7 @@ fn failures_do_not_stop_the_others_and_are_kept() {
     assert_eq!(errors, both);
     drop(store);
 
-    let merged = merge([part(&path)]).unwrap().unwrap();
+    let merged = merged(path);
     assert_eq!(merged.failures().count(), points.len() / 2);
     let table = table::render(&merged.lines, None);
     assert!(
@@ -270,10 +252,9 @@ fn failures_do_not_stop_the_others_and_are_kept() {
 /// A machine without room for a simulation says nothing about the lock.
 #[test]
 fn what_this_machine_lacks_is_no_result() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 2);
-    let path = dir.path().join("file");
-    let (mut store, _) = Store::open(&path, &build(), &grid).unwrap();
+    let scene = scene(2);
+    let (_, grid, path) = &scene;
+    let (mut store, _) = Store::open(path, &build(), grid).unwrap();
     let lacks = |point: &Point<'_>| {
         if point.seed == 1 {
             return quick(point);
@@ -289,19 +270,16 @@ fn what_this_machine_lacks_is_no_result() {
     let ended = run(&points, 1, &mut store, &interrupt, lacks, |_, _| {});
     assert!(ended.unwrap_err().to_string().contains("3 of 4 threads"));
     drop(store);
-    let kept = part(&path).lines;
+    let kept = part(path).lines;
     assert!(kept.len() < points.len() && merge::failures(&kept).count() == 0);
-    sweep(&path, &grid, Shard::WHOLE);
-    let merged = merge([part(&path)]).unwrap().unwrap();
-    assert_eq!(bytes(&merged), whole(&dir, &grid));
+    goes_on(&scene);
 }
 
 #[test]
 fn an_interrupted_sweep_keeps_what_is_done() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 3);
-    let path = dir.path().join("file");
-    let (mut store, _) = Store::open(&path, &build(), &grid).unwrap();
+    let scene = scene(3);
+    let (_, grid, path) = &scene;
+    let (mut store, _) = Store::open(path, &build(), grid).unwrap();
     let interrupt = Interrupt::default();
     let done = grid
         .points()
@@ -321,7 +299,5 @@ fn an_interrupted_sweep_keeps_what_is_done() {
     let lines = run(&points, 1, &mut store, &interrupt, simulate, begin).unwrap();
     assert_eq!((lines.len(), begun.get()), (done, done + 1));
     drop(store);
-    sweep(&path, &grid, Shard::WHOLE);
-    let merged = merge([part(&path)]).unwrap().unwrap();
-    assert_eq!(bytes(&merged), whole(&dir, &grid));
+    goes_on(&scene);
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use itertools::Itertools;
 use overlock_report::numbers::rate;
 
 use super::{Cell, LEVELS, PLACES, SECTIONS, Standing};
@@ -56,10 +57,8 @@ fn best(cell: &Cell) -> String {
     let Some(best) = cell.locks.first() else {
         return "none".to_owned();
     };
-    let named = |locks: &mut dyn Iterator<Item = &Standing>| {
-        let names: Vec<&str> = locks.map(|lock| lock.lock.as_str()).collect();
-        names.join(", ")
-    };
+    let named =
+        |locks: &mut dyn Iterator<Item = &Standing>| locks.map(|lock| &lock.lock).join(", ");
     let behind: Vec<&Standing> = cell.behind().collect();
     let level = cell.locks.len() - behind.len();
     let locks = match behind.len() {
@@ -84,12 +83,6 @@ fn best(cell: &Cell) -> String {
 
 /// In how many cells each lock is behind, by the threads for each CPU.
 fn behind(form: Form, cells: &[Cell]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for lock in cells.iter().flat_map(|cell| &cell.locks) {
-        if !names.contains(&lock.lock.as_str()) {
-            names.push(&lock.lock);
-        }
-    }
     let levels = LEVELS.map(|level| format!("{level}x"));
     let titles: Vec<&str> = std::iter::once("behind, with threads for each CPU of")
         .chain(levels.iter().map(String::as_str))
@@ -103,14 +96,12 @@ fn behind(form: Form, cells: &[Cell]) -> String {
         let behind = mine().filter(|cell| cell.behind().any(|lock| lock.lock == name));
         format!("{} of {}", behind.count(), mine().count())
     };
-    let mut lines: Vec<Vec<String>> = names
-        .iter()
-        .map(|name| {
-            let counts = LEVELS.map(|level| count(name, level));
-            std::iter::once((*name).to_owned()).chain(counts).collect()
-        })
-        .collect();
-    lines.sort();
+    let locks = cells.iter().flat_map(|cell| &cell.locks);
+    let lines = locks.map(|lock| &lock.lock).unique().map(|name| {
+        let counts = LEVELS.map(|level| count(name, level));
+        std::iter::once(name.clone()).chain(counts).collect_vec()
+    });
+    let lines = lines.sorted();
     rows(form, &titles, |column| column > 0, lines)
 }
 

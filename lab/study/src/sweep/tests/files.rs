@@ -4,10 +4,8 @@ use super::*;
 
 #[test]
 fn other_files_are_refused_and_left_alone() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 1);
+    let (dir, grid, path) = scene(1);
     let whole = String::from_utf8(whole(&dir, &grid)).unwrap();
-    let path = dir.path().join("other");
     let check = |content: &str, says: &str| {
         fs::write(&path, content).unwrap();
         refused(Store::open(&path, &build(), &grid), says);
@@ -41,9 +39,7 @@ fn other_files_are_refused_and_left_alone() {
 /// Fails where a build that is unknown counts as equal to another one.
 #[test]
 fn unknown_builds_do_not_mix() {
-    let dir = tempfile::tempdir().unwrap();
-    let grid = grid(&[4], 1);
-    let path = dir.path().join("unknown");
+    let (_dir, grid, path) = scene(1);
     let unknown = Build {
         commit: build::UNKNOWN.to_owned(),
         ..build()
