@@ -111,20 +111,25 @@ static inline void sleep_ms(long ms)
         CHECK(answer_ != ETIMEDOUT || has_passed(clock, &at));                             \
     } while (0)
 
+/* The kernel's letter for the state of a thread; 0 where there is none. */
+static inline char state_of_thread(int thread)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    FILE *stat = thread == 0 ? NULL : fopen(path, "r");
+    if (stat != NULL) {
+        CHECK(fscanf(stat, "%*d (%*[^)]) %c", &state) == 1 || ferror(stat));
+        fclose(stat);
+    }
+    return state;
+}
+
 /* Returns once the thread sleeps. `*thread` is 0 until the thread has stored its id there. */
 static inline void await_sleep(atomic_int *thread)
 {
-    char state = 0;
-    while (state != 'S') {
+    do {
         sleep_ms(1);
-        char path[64];
-        snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(thread));
-        FILE *stat = atomic_load(thread) == 0 ? NULL : fopen(path, "r");
-        if (stat != NULL) {
-            CHECK(fscanf(stat, "%*d (%*[^)]) %c", &state) == 1);
-            fclose(stat);
-        }
-    }
+    } while (state_of_thread(atomic_load(thread)) != 'S');
 }
 
 typedef void *(*thread_main)(void *);

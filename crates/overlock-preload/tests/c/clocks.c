@@ -5,7 +5,7 @@
 
 #include <sys/syscall.h>
 
-enum { LIMIT_MS = 1200, TOLERANCE_MS = 20, LATE_MS = 850 };
+enum { LIMIT_MS = 1200, TOLERANCE_MS = 20, LATE_MS = 850, TRIES = 20 };
 
 static long kernels_ms(void)
 {
@@ -68,11 +68,16 @@ static int all;
 
 static void *wait_in_time(void *way)
 {
-    long begin = kernels_ms();
-    int answer = wait_by((long)way);
-    long took = kernels_ms() - begin;
-    int is_monotonic = (long)way >= 7;
-    long expected = is_monotonic && !all ? LIMIT_MS : expected_ms;
+    int is_monotonic = (long)way >= 7, answer;
+    long expected = is_monotonic && !all ? LIMIT_MS : expected_ms, took;
+    /* A machine that stops makes some waits late, another clock makes all. */
+    for (int tries = 0; tries < TRIES; ++tries) {
+        long begin = kernels_ms();
+        answer = wait_by((long)way);
+        took = kernels_ms() - begin;
+        if (answer != ETIMEDOUT || took <= expected + LATE_MS)
+            break;
+    }
     if (answer != ETIMEDOUT || took < expected - TOLERANCE_MS || took > expected + LATE_MS)
         printf("wait %ld: %s after %ld ms, not %ld\n", (long)way, name_of(answer), took, expected);
     return NULL;

@@ -134,7 +134,7 @@ static void play(void)
 int main(int count, char **arguments)
 {
     (void)arguments;
-    later = in_ms(CLOCK_REALTIME, 20000);
+    later = in_ms(CLOCK_REALTIME, 1000000);
     OK(sem_init(&sem, 0, 1));
     OK(pthread_barrier_init(&barrier, NULL, 2));
     OK(pthread_barrier_init(&all, NULL, USERS + 1));

@@ -27,7 +27,16 @@ typedef struct {
     }
 #define NO_MOMENT {1, 1000000000}
 static struct timespec past, no_moment = NO_MOMENT, before = {-1, 0};
-static struct timespec soon(clockid_t clock) { return in_ms(clock, 5); }
+static struct {
+    atomic_int begun, ends, answer;
+} *seen;
+
+/* A wait until then ends, though a machine that stops may leave it asleep for longer. */
+static struct timespec soon(clockid_t clock)
+{
+    seen->ends = 1;
+    return in_ms(clock, 5);
+}
 #define AT(clock) (struct timespec[]){soon(clock)}
 /* For states that not all kinds have. */
 #define OR_END(call)                                                                       \
@@ -197,10 +206,6 @@ static const entry sems[] = {{"private", make_sem}, {"shared", make_sem_shared},
 static int sem_full(object *it) { return sem_init(&it->sem, 0, SEM_VALUE_MAX); }
 static const entry sem_states[] = {{"empty", nothing}, {"1", sem_post_it}, {"full", sem_full}, {NULL, NULL}};
 
-static struct {
-    atomic_int begun, answer;
-} *seen;
-
 static char state_of(pid_t process)
 {
     char path[64], state = 0;
@@ -214,7 +219,7 @@ static char state_of(pid_t process)
 /* Runs one combination in a child. Returns -1 if it waits, asleep or polling. */
 static int answer_of(int (*make)(object *), int (*state)(object *), int (*call)(object *))
 {
-    seen->begun = 0;
+    seen->begun = seen->ends = 0;
     seen->answer = -1;
     fflush(stdout);
     pid_t child = fork();
@@ -223,7 +228,7 @@ static int answer_of(int (*make)(object *), int (*state)(object *), int (*call)(
         static object it;
         if (make(&it) != 0 || state(&it) != 0)
             _exit(1);
-        struct itimerval end = {{0, 0}, {0, 100000}};
+        struct itimerval end = {{0, 0}, {0, 500000}};
         signal(SIGPROF, SIG_DFL);
         setitimer(ITIMER_PROF, &end, NULL);
         seen->begun = 1;
@@ -234,7 +239,7 @@ static int answer_of(int (*make)(object *), int (*state)(object *), int (*call)(
     pid_t ended;
     while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
         /* On a busy machine a thread may not run, but then it is not asleep. */
-        asleep = seen->begun && state_of(child) == 'S' ? asleep + 1 : 0;
+        asleep = seen->begun && !seen->ends && state_of(child) == 'S' ? asleep + 1 : 0;
         if (asleep == 25)
             CHECK(kill(child, SIGKILL) == 0);
         sleep_ms(1);

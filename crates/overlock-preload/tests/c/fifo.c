@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-enum { WAITERS = 4, SECTIONS = 300 };
+enum { WAITERS = 4, SECTIONS = 300, TRIES = 5 };
 
 /* CPU time for each wait: spins take microseconds, and a loop that keeps the holder from running
  * would take seconds. */
@@ -65,8 +65,9 @@ static void *hold(void *none)
     return none;
 }
 
-/* Returns whether real-time priorities are permitted. */
-static int scene(int by)
+/* Returns the CPU time for each wait, in seconds; below 0 where real-time priorities are not
+ * permitted. */
+static double cost(int by)
 {
     way = by;
     over = 0;
@@ -92,7 +93,7 @@ static int scene(int by)
         int refused = pthread_create(&waiters[i], &attr, wait_in_real_time, &used[i]);
         if (refused != 0) {
             CHECK(refused == EPERM && i == 0);
-            return 0;
+            return -1;
         }
     }
     priority.sched_priority = 0;
@@ -104,11 +105,21 @@ static int scene(int by)
         join(waiters[i]);
         sum += used[i];
     }
-    if (sum > MOST_S * waits) {
-        printf("%f s of the CPU for %ld waits\n", sum, (long)waits);
-        exit(1);
+    return sum / (double)waits;
+}
+
+/* Returns whether real-time priorities are permitted. */
+static int scene(int by)
+{
+    double found = 0;
+    /* To a guest the time of a stop is CPU time of the thread that ran. */
+    for (int tries = 0; tries < TRIES; ++tries) {
+        found = cost(by);
+        if (found <= MOST_S)
+            return found >= 0;
     }
-    return 1;
+    printf("%f s of the CPU for each wait\n", found);
+    exit(1);
 }
 
 int main(void)

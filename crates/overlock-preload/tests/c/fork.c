@@ -163,7 +163,7 @@ int main(void)
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            alarm(60);
+            alarm(600);
             in_child(round % 4 == 0 ? 2 : 1);
             _exit(0);
         }

@@ -114,7 +114,7 @@ static inline void wait_by(enum way way)
 static inline void close_all(unsigned at_barrier)
 {
     may_go = 0;
-    later = in_ms(CLOCK_REALTIME, 100000);
+    later = in_ms(CLOCK_REALTIME, 1000000);
     OK(sem_init(&sem, 0, 0));
     OK(pthread_barrier_init(&barrier, NULL, at_barrier + 1));
     OK(pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE));

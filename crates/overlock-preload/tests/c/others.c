@@ -143,10 +143,10 @@ static void semaphore(sem_t *sem)
     ANSWER_ERRNO(sem_wait(sem));
     join(other);
     other = start(post_later, sem);
-    TIMED(CLOCK_REALTIME, 10000, at, sem_timedwait(sem, &at) ? errno : 0);
+    TIMED(CLOCK_REALTIME, 600000, at, sem_timedwait(sem, &at) ? errno : 0);
     join(other);
     other = start(post_later, sem);
-    TIMED(CLOCK_MONOTONIC, 10000, at, sem_clockwait(sem, CLOCK_MONOTONIC, &at) ? errno : 0);
+    TIMED(CLOCK_MONOTONIC, 600000, at, sem_clockwait(sem, CLOCK_MONOTONIC, &at) ? errno : 0);
     join(other);
     ANSWER_ERRNO(sem_post(sem));
     ANSWER_ERRNO(sem_timedwait(sem, &bad));
@@ -202,7 +202,7 @@ static void semaphores(void)
 }
 
 static sem_t interrupted;
-static atomic_int handled;
+static atomic_int handled, waiting, ended;
 
 static void handle(int signal)
 {
@@ -221,15 +221,21 @@ static void *wait_plainly(void *with)
 {
     (void)with;
     errno = 0;
-    return (void *)(long)(sem_wait(&interrupted) ? errno : 0);
+    waiting = gettid();
+    long answer = sem_wait(&interrupted) ? errno : 0;
+    ended = 1;
+    return (void *)answer;
 }
 
 static void *wait_timed(void *with)
 {
     (void)with;
-    struct timespec at = in_ms(CLOCK_MONOTONIC, 20000);
+    struct timespec at = in_ms(CLOCK_MONOTONIC, 600000);
     errno = 0;
-    return (void *)(long)(sem_clockwait(&interrupted, CLOCK_MONOTONIC, &at) ? errno : 0);
+    waiting = gettid();
+    long answer = sem_clockwait(&interrupted, CLOCK_MONOTONIC, &at) ? errno : 0;
+    ended = 1;
+    return (void *)answer;
 }
 
 static void interruptions(void)
@@ -240,11 +246,12 @@ static void interruptions(void)
         for (int timed = 0; timed < 2; timed++) {
             struct sigaction action = {.sa_handler = handle, .sa_flags = restart ? SA_RESTART : 0};
             OK(sigaction(SIGUSR1, &action, NULL));
-            handled = 0;
+            handled = waiting = ended = 0;
             pthread_t waiter = start(timed ? wait_timed : wait_plainly, NULL);
-            sleep_ms(50);
+            await_sleep(&waiting);
             OK(pthread_kill(waiter, SIGUSR1));
-            sleep_ms(50);
+            while (handled == 0 || (!ended && state_of_thread(waiting) != 'S'))
+                sleep_ms(1);
             OK(sem_post(&interrupted));
             long answer = (long)join(waiter);
             printf("%s, %s: %s, %d\n", restart ? "restarts" : "does not restart", timed ? "timed" : "plain",
@@ -257,8 +264,9 @@ static void interruptions(void)
     /* Interrupted waiters leave the value as it was, and a signal handler may post. */
     struct sigaction action = {.sa_handler = handle_and_post, .sa_flags = SA_RESTART};
     OK(sigaction(SIGUSR1, &action, NULL));
+    waiting = 0;
     pthread_t waiter = start(wait_plainly, NULL);
-    sleep_ms(50);
+    await_sleep(&waiting);
     OK(pthread_kill(waiter, SIGUSR1));
     printf("posted by a handler: %s\n", name_of((long)join(waiter)));
     ANSWER_ERRNO(sem_trywait(&interrupted));

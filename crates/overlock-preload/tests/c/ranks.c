@@ -24,7 +24,7 @@ static void *await(void *arg)
     while (sem_wait(&may_begin) != 0) {
     }
     waiting = gettid();
-    struct timespec at = in_ms(CLOCK_REALTIME, 20000);
+    struct timespec at = in_ms(CLOCK_REALTIME, 600000);
     if (is("signal") || is("broadcast") || is("broadcast after")) {
         OK(pthread_mutex_lock(&of_cond));
         OK(pthread_cond_wait(&cond, &of_cond));

@@ -45,7 +45,7 @@ static void child_destroys_objects_with_waiters(void)
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(60);
+        alarm(600);
         OK(pthread_cond_destroy(&all.changed));
         OK(pthread_cond_init(&all.changed, NULL));
         OK(pthread_rwlock_unlock(&all.lock));

@@ -49,7 +49,7 @@ static void *with_mutex(void *mutex)
             }
             break;
         case 1:
-            at = in_ms(CLOCK_REALTIME, 60000);
+            at = in_ms(CLOCK_REALTIME, 600000);
             OK(pthread_mutex_timedlock(mutex, &at));
             break;
         case 2:
@@ -167,7 +167,7 @@ static void *with_sem(void *sem)
             }
             break;
         case 1:
-            at = in_ms(CLOCK_MONOTONIC, 60000);
+            at = in_ms(CLOCK_MONOTONIC, 600000);
             OK(sem_clockwait(sem, CLOCK_MONOTONIC, &at));
             break;
         default: OK(sem_wait(sem)); break;

@@ -22,7 +22,7 @@ static sem_t semaphore;
 static int to_partner[2], to_me[2], epoll;
 static atomic_int handled;
 static double handled_at, handled_again_at;
-static int all_missed;
+static int all_missed, missed_by_pause;
 
 static double now_us(void)
 {
@@ -164,6 +164,26 @@ static void interrupt_after(timer_t timer, long us)
     OK(timer_settime(timer, 0, &time, NULL));
 }
 
+/* How many signals come too early for a wait that nothing spins before: on a slow machine, or on
+ * one that stops, a call takes long to begin. */
+static void measure_pause(void)
+{
+    timer_t timer = timer_for_me();
+    unsigned random = 1;
+    for (int i = 0; i < SIGNALS; ++i) {
+        usleep(1000);
+        random = random * 1103515245 + 12345;
+        handled = 0;
+        long before = preemptions();
+        interrupt_after(timer, 8 + (random >> 16) % 40);
+        double called = now_us();
+        pause();
+        interrupt_after(timer, 0);
+        missed_by_pause += is_missed(called, before);
+    }
+    OK(timer_delete(timer));
+}
+
 static void check_way(enum way way)
 {
     static const char *const names[] = {"futex", "semaphore", "epoll", "epoll, masked", "poll",
@@ -204,7 +224,7 @@ static void check_way(enum way way)
     OK(pthread_join(partner, NULL));
     OK(timer_delete(timer));
     OK(pthread_sigmask(SIG_SETMASK, &old, NULL));
-    CHECK(missed <= SIGNALS / 100 || !is_masked(way));
+    CHECK(missed <= SIGNALS / 100 + missed_by_pause || !is_masked(way));
     all_missed += missed;
     printf("%s: interrupted\n", names[way]);
 }
@@ -280,11 +300,16 @@ static void check_handlers(void)
         interrupt_after(timer, 8 + i % 40);
         double called = now_us();
         long result = wait_by(INPUT);
-        interrupt_after(timer, 0);
         CHECK(result == 1 || (result == -1 && errno == EINTR));
+        interrupt_after(timer, 0);
         missed += result == 1 && is_missed(called, before);
+        /* By a handler that ran again after the wait. */
+        char byte;
+        struct pollfd file = {to_me[0], POLLIN, 0};
+        while (poll(&file, 1, 0) == 1)
+            CHECK(read(to_me[0], &byte, 1) == 1);
     }
-    CHECK(missed < SIGNALS / 10);
+    CHECK(missed < SIGNALS / 10 + 3 * missed_by_pause);
     OK(sigaction(SIGUSR1, &old, NULL));
     CHECK(write(to_partner[1], "q", 1) == 1);
     OK(pthread_join(partner, NULL));
@@ -332,6 +357,7 @@ static void check_times(void)
     const struct timespec three = {0, 3000000};
     struct timespec time = three;
     struct timeval left = {0, 3000};
+    const time_t long_s = 1000;
     struct epoll_event event;
     struct pollfd file = {to_me[0], POLLIN, 0};
     for (int way = 0; way < 6; ++way) {
@@ -359,10 +385,10 @@ static void check_times(void)
         fd_set set;
         FD_ZERO(&set);
         FD_SET(to_me[0], &set);
-        left.tv_sec = 5;
+        left.tv_sec = long_s;
         left.tv_usec = 0;
         CHECK(select(to_me[0] + 1, &set, NULL, NULL, &left) == 1 && FD_ISSET(to_me[0], &set));
-        CHECK(left.tv_sec == 5 ? left.tv_usec == 0 : left.tv_sec == 4);
+        CHECK(left.tv_sec == long_s ? left.tv_usec == 0 : left.tv_sec > long_s / 2);
         CHECK(ppoll(&file, 1, NULL, NULL) == 1 && file.revents == POLLIN);
     }
     CHECK(read(to_me[0], &byte, 1) == 1);
@@ -493,11 +519,12 @@ int main(void)
     OK(pipe(to_partner) || pipe(to_me));
     epoll = epoll_create1(0);
     OK(epoll_ctl(epoll, EPOLL_CTL_ADD, to_me[0], &event));
-    alarm(300);
+    alarm(900);
+    measure_pause();
     for (enum way way = 0; way < WAYS; ++way)
         check_way(way);
     /* Where signals are lost in spins it is ten to a hundred times as much. */
-    CHECK(all_missed < SIGNALS / 10);
+    CHECK(all_missed < SIGNALS / 10 + 2 * WAYS * missed_by_pause);
     check_no_signals();
     check_no_waits();
     check_handlers();
