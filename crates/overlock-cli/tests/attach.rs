@@ -92,11 +92,12 @@ fn functions(profile: &Profile, stack: u32) -> Vec<&str> {
 }
 
 /// That nine of ten waits have at least nine tenths of this part. On a busy machine each thread is
-/// preempted too, which is no part of that.
+/// preempted too, or throttled, which is no part of that.
 fn assert_cause(profile: &Profile, part: impl Fn(&Wait) -> u64) {
     let waits = long(profile);
     let is_right = |wait: &&&Wait| {
-        let busy = wait.parts.preempted_ns + wait.parts.no_cpu_ns + wait.parts.handover_ns;
+        let parts = &wait.parts;
+        let busy = parts.preempted_ns + parts.throttled_ns + parts.no_cpu_ns + parts.handover_ns;
         part(wait) > 0 && part(wait) * 10 >= (wait.wait_ns - busy) * 9
     };
     let right = waits.iter().filter(is_right).count();

@@ -94,10 +94,14 @@ fn a_report_of_many_processes_reads_their_files_once() {
         let rows = String::from_utf8(output.stdout).unwrap();
         (time, rows.matches("\"pid\"").count())
     };
-    let (one, _) = time(few.path());
-    let (all, rows) = time(dir.path());
-    assert!(rows > 12, "{rows}");
-    assert!(all < one * 6.0 + 1.0, "{one} {all}");
+    // A guest takes the time of a stop for that of the program which ran.
+    let is_soon = (0..5).any(|_| {
+        let (one, _) = time(few.path());
+        let (all, rows) = time(dir.path());
+        assert!(rows > 12, "{rows}");
+        all < one * 6.0 + 1.0
+    });
+    assert!(is_soon);
 }
 
 /// Fails where the walk stops at code that was made at run time, or where that has no name.

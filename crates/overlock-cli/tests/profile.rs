@@ -38,7 +38,7 @@ fn cause(options: &[&str], name: &str, arguments: &[&str]) -> Option<(Profile, O
 
 /// How long the program's waits take, in one attempt after another. Looks from outside tell their
 /// parts, and are late where the CPUs are busy: there only long waits are seen well.
-const HOLDS_MS: [u64; 4] = [40, 40, 120, 360];
+const HOLDS_MS: [u64; 5] = [40, 40, 120, 360, 1080];
 
 fn run_cause(
     options: &[&str],

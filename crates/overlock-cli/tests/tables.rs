@@ -59,11 +59,11 @@ fn a_daemon_counts_on_and_is_found() {
         .code()
         == Some(2)
     {
-        assert!(begin.elapsed().as_secs() < 60, "{text}");
+        assert!(begin.elapsed().as_secs() < 300, "{text}");
         thread::sleep(Duration::from_millis(10));
     }
     while !report(&pid).contains("section daemon.c:") {
-        assert!(begin.elapsed().as_secs() < 60, "{}", report(&pid));
+        assert!(begin.elapsed().as_secs() < 300, "{}", report(&pid));
     }
     let top = common::text(overlock().args(["top", "--once", &pid]));
     assert!(top.contains("section daemon.c:"), "{top}");

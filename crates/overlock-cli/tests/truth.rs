@@ -59,12 +59,14 @@ fn a_slow_wake_up_after_a_condition_is_no_contention() {
     let json = dir.path().join("r.json");
     let option = format!("--report={}", json.display());
     let overlock = run(&["--stat", &option]);
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let cpu = (0..).find(|&cpu| allowed.is_set(cpu)).unwrap().to_string();
     // The wake-ups take hundreds of milliseconds in all. The producer may lose its CPU while it
     // holds the mutex, and then it is contention, but hardly in each of some runs.
     let mut texts = String::new();
     for _ in 0..10 {
         let mut command = Command::new("taskset");
-        command.args(["-c", "0"]).arg(overlock.get_program());
+        command.args(["-c", &cpu]).arg(overlock.get_program());
         command.args(overlock.get_args()).arg(&program);
         let (process, text) = report(&mut command, &json);
         let events = process["events"].as_array().unwrap();
@@ -118,7 +120,7 @@ fn locks_that_are_initialised_at_one_place_are_one_row() {
     let lived = process["thread_ns"].as_u64().unwrap();
     assert!((3..=5).contains(&threads), "{text}");
     // The slow thread alone lives for 90 ms.
-    assert!((90_000_000..60_000_000_000).contains(&lived), "{text}");
+    assert!((90_000_000..3_600_000_000_000).contains(&lived), "{text}");
 }
 
 /// Fails where locks that are not counted are passed over in silence.

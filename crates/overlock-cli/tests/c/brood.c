@@ -12,7 +12,7 @@
 #include "asleep.h"
 
 // Of so many acquisitions some are sampled.
-enum { CHILDREN = 300, ROUNDS = 5000, MANY = 100, PATIENCE_MS = 60000 };
+enum { CHILDREN = 300, ROUNDS = 5000, MANY = 100, PATIENCE_MS = 600000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

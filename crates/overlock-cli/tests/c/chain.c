@@ -1,14 +1,20 @@
 // A clerk waits for the till, whose manager waits for the safe, which a guard keeps.
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "asleep.h"
 
 static pthread_mutex_t till = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t safe = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t kept, asked;
+static volatile pid_t manager_id, clerk_id;
 
 static void *guard(void *none) {
     pthread_mutex_lock(&safe);
     pthread_barrier_wait(&kept);
+    while (!is_asleep(manager_id) || !is_asleep(clerk_id))
+        usleep(1000);
     usleep(200000);
     pthread_mutex_unlock(&safe);
     return none;
@@ -17,6 +23,7 @@ static void *guard(void *none) {
 static void *manager(void *none) {
     pthread_mutex_lock(&till);
     pthread_barrier_wait(&asked);
+    manager_id = (pid_t)syscall(SYS_gettid);
     pthread_mutex_lock(&safe);
     pthread_mutex_unlock(&safe);
     pthread_mutex_unlock(&till);
@@ -24,6 +31,7 @@ static void *manager(void *none) {
 }
 
 static void *clerk(void *none) {
+    clerk_id = (pid_t)syscall(SYS_gettid);
     pthread_mutex_lock(&till);
     pthread_mutex_unlock(&till);
     return none;

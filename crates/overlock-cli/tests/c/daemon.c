@@ -1,4 +1,4 @@
-// A daemon, whose threads contend until it is killed, for five minutes at most.
+// A daemon, whose threads contend until it is killed, for ten minutes at most.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ int main(void)
 {
 	if (daemon(0, 0) != 0)
 		return 1;
-	alarm(300);
+	alarm(600);
 	pthread_t threads[2];
 	for (int i = 0; i < 2; i++)
 		if (pthread_create(&threads[i], NULL, section, NULL) != 0)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +22,15 @@ static void spend(long milliseconds)
 	nanosleep(&time, NULL);
 }
 
-// Not before the caller waits, also where it has no CPU for a while.
+// How often the calling thread has slept.
+static long sleeps(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
+// Where the machine stops meanwhile, it is over before the caller waits.
 static struct timespec soon(void)
 {
 	struct timespec time;
@@ -43,10 +52,14 @@ __attribute__((noinline)) static void await_ready(void)
 
 __attribute__((noinline)) static void await_in_vain(void)
 {
-	struct timespec at = soon();
+	long before;
 	pthread_mutex_lock(&mutex);
-	while (pthread_cond_timedwait(&ready, &mutex, &at) != ETIMEDOUT)
-		;
+	do {
+		before = sleeps();
+		struct timespec at = soon();
+		while (pthread_cond_timedwait(&ready, &mutex, &at) != ETIMEDOUT)
+			;
+	} while (sleeps() == before);
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -58,9 +71,13 @@ __attribute__((noinline)) static void take_slot(void)
 
 __attribute__((noinline)) static void take_in_vain(void)
 {
-	struct timespec at = soon();
-	while (sem_timedwait(&slots, &at) != 0 && errno != ETIMEDOUT)
-		;
+	long before;
+	do {
+		before = sleeps();
+		struct timespec at = soon();
+		while (sem_timedwait(&slots, &at) != 0 && errno != ETIMEDOUT)
+			;
+	} while (sleeps() == before);
 }
 
 __attribute__((noinline)) static void meet(void)
@@ -75,11 +92,13 @@ __attribute__((noinline)) static void want_quick(void)
 }
 
 static volatile pid_t id;
+static clockid_t cpu_clock;
 static volatile enum stage { READY, SLOT, QUICK, MEETING } stage;
 
 static void *other(void *unused)
 {
 	(void)unused;
+	pthread_getcpuclockid(pthread_self(), &cpu_clock);
 	id = (pid_t)syscall(SYS_gettid);
 	await_ready();
 	stage = SLOT;
@@ -91,10 +110,20 @@ static void *other(void *unused)
 	return NULL;
 }
 
-// Until the other thread waits, for long.
+static long other_ran_ms(void)
+{
+	struct timespec time;
+	clock_gettime(cpu_clock, &time);
+	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+// Until the other thread waits, for long. For a spinlock it may wait awake.
 static void await(enum stage next)
 {
-	while (stage != next || (next != QUICK && !is_asleep(id)))
+	while (stage != next)
+		spend(1);
+	long before = other_ran_ms();
+	while (!is_asleep(id) && (next != QUICK || other_ran_ms() < before + 20))
 		spend(1);
 	spend(100);
 }

@@ -2,14 +2,20 @@
 // places.
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "asleep.h"
 
 static pthread_mutex_t *lock;
 static pthread_barrier_t meet;
+static volatile pid_t ids[2];
 
 __attribute__((noinline)) static void keeps(void) {
     pthread_mutex_lock(lock);
     pthread_barrier_wait(&meet);
+    while (!is_asleep(ids[0]) || !is_asleep(ids[1]))
+        usleep(1000);
     usleep(50000);
     pthread_mutex_unlock(lock);
 }
@@ -26,6 +32,7 @@ __attribute__((noinline)) static void other(void) {
 
 static void *waits(void *is_other) {
     pthread_barrier_wait(&meet);
+    ids[is_other != NULL] = (pid_t)syscall(SYS_gettid);
     if (is_other)
         other();
     else
