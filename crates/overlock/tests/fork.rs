@@ -1,12 +1,17 @@
 //! A process with several threads forks while they contend for a lock. The child, with one thread,
 //! continues to use it: unlocks what it held, and starts threads that contend for it again.
 
+#[path = "common/caller.rs"]
+mod caller;
+
 use std::cell::{Cell, UnsafeCell};
 use std::hint;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use caller::{Caller, until};
 use overlock::Linux;
 use overlock::rw::{OverlockRw, PerCpuRwSem, RwSem};
 use overlock::sleep::{KernelMutex as Mutex, Overlock};
@@ -24,7 +29,7 @@ fn in_child(work: impl FnOnce() -> bool) -> libc::pid_t {
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: ends a child that hangs.
-        unsafe { libc::alarm(60) };
+        unsafe { libc::alarm(600) };
         // SAFETY: the child has one thread, and each lock below forgets its waiters before it is
         // used.
         unsafe { Linux::after_fork() };
@@ -256,11 +261,23 @@ fn what_has_no_owner() {
             barrier.wait();
         });
     };
+    let callers = &[const { OnceLock::new() }; 3];
     let child = thread::scope(|scope| {
-        scope.spawn(wait);
-        scope.spawn(|| semaphore.acquire_many(2));
-        scope.spawn(|| barrier.wait());
-        thread::sleep(Duration::from_millis(50));
+        let call = |number: usize| _ = callers[number].set(Caller::here());
+        scope.spawn(move || {
+            call(0);
+            wait();
+        });
+        scope.spawn(move || {
+            call(1);
+            semaphore.acquire_many(2);
+        });
+        scope.spawn(move || {
+            call(2);
+            barrier.wait();
+        });
+        let asleep = |caller| until(caller, Caller::is_asleep);
+        assert!(callers.iter().all(asleep));
         lock.lock();
         let child = in_child(|| {
             // SAFETY: `after_fork` was called.

@@ -12,7 +12,7 @@ use overlock::stat::{self, Event};
 use overlock_core::Platform;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-const GIVE_UP: Duration = Duration::from_secs(30);
+const GIVE_UP: Duration = Duration::from_secs(120);
 
 fn count(event: Event) -> u64 {
     stat::snapshot().count(event)

@@ -3,6 +3,7 @@
 #![cfg(not(miri))]
 
 use std::mem::MaybeUninit;
+use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -104,10 +105,15 @@ fn locks_work_under_a_filter_that_kills() {
             }
         }
     };
+    let begun = Barrier::new(3);
     thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| thread::sleep(Duration::from_millis(100)));
+            scope.spawn(|| {
+                begun.wait();
+                thread::sleep(Duration::from_millis(500));
+            });
         }
+        begun.wait();
         let before = sleeps();
         *mutex.lock() += 1;
         *rwlock.write() += 1;
@@ -133,11 +139,13 @@ fn locks_work_under_a_filter_that_kills() {
             scope.spawn(contend);
         }
         thread::sleep(Duration::from_millis(500));
+        while *mutex.lock() <= 100 {
+            thread::sleep(Duration::from_millis(1));
+        }
         over.store(true, Relaxed);
         cancel.cancel();
         turned.notify_all();
         thread::sleep(Duration::from_millis(20));
         drop(guard);
     });
-    assert!(mutex.into_inner() > 100);
 }

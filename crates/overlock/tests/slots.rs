@@ -2,6 +2,8 @@
 //! every lock, and later threads have nodes again after slots were given back. Alone in its binary:
 //! the slots are those of the whole process.
 
+#[path = "common/caller.rs"]
+mod caller;
 mod common;
 #[path = "common/until.rs"]
 mod until;
@@ -11,10 +13,12 @@ mod watch;
 use std::collections::BTreeSet;
 use std::mem;
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use caller::Caller;
 use common::Pair;
 use overlock::Linux;
 use overlock::spin::{FastQueue, RawLock};
@@ -34,7 +38,7 @@ const SECTIONS: u64 = if cfg!(miri) { 5 } else { 500 };
 /// Strictly fair locks lose a time slice whenever the next in line is not running.
 const ENOUGH: Duration = Duration::from_millis(150);
 /// How long a holder polls the counters for waiters.
-const SHOWS: Duration = Duration::from_secs(60);
+const SHOWS: Duration = Duration::from_secs(120);
 
 /// A snapshot adds up 170,000 counters: seconds under Miri.
 const COUNTS: bool = cfg!(all(feature = "stat_raw", not(miri)));
@@ -112,15 +116,19 @@ fn counted() -> u64 {
 fn wait_for_holder<L: RawLock + HasFacts>(nodes: Nodes) {
     let pair: &'static Pair<L> = Box::leak(Box::new(Pair::new()));
     let states: &'static [ThreadState; WAITERS] = Box::leak(Box::default());
+    let callers: &'static [OnceLock<Caller>; WAITERS] = Box::leak(Box::default());
     let (due, inside) = no_node(L::FACTS.node, nodes);
     if COUNTS {
         stat::reset();
     }
     let token = pair.lock.lock();
-    let threads = states.iter().map(|state| {
+    let threads = states.iter().zip(callers).map(|(state, caller)| {
         thread::spawn(move || {
             assert_eq!(slot().is_some(), nodes == Nodes::All, "{}", L::NAME);
             state.waits(false);
+            if !cfg!(miri) {
+                let _ = caller.set(Caller::here());
+            }
             let token = pair.lock.lock();
             state.is_inside();
             pair.section(token, || {});
@@ -128,7 +136,12 @@ fn wait_for_holder<L: RawLock + HasFacts>(nodes: Nodes) {
         })
     });
     let threads = threads.collect();
-    thread::sleep(Duration::from_millis(5));
+    if cfg!(miri) {
+        thread::sleep(Duration::from_millis(5));
+    } else {
+        let waits = |caller| caller::until(caller, Caller::is_waiting);
+        assert!(callers.iter().all(waits), "{}: no waiter", L::NAME);
+    }
     let begin = Instant::now();
     while COUNTS && counted() < inside {
         let [name, count] = [L::NAME, &counted().to_string()];

@@ -78,7 +78,7 @@ int main(void) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(20);
+        alarm(600);
         ovl_mutex_after_fork(&mutex);
         ovl_mutex_after_fork(&cond_mutex);
         ovl_rwlock_after_fork(&read_lock, 0);

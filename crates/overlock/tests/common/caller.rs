@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const BEYOND_FIRST_TRY: Duration = Duration::from_micros(200);
 /// Backoff sleeps in a spin queue are shorter.
 const LONGER_THAN_A_NAP: Duration = Duration::from_millis(10);
-const GIVE_UP: Duration = Duration::from_secs(60);
+const GIVE_UP: Duration = Duration::from_secs(120);
 
 /// A thread that is about to lock, as other threads see it.
 #[derive(Clone, Copy)]
@@ -69,8 +69,8 @@ impl Caller {
     }
 }
 
-/// Waits until the thread that sets `caller` before it locks is as `is` says. False after ten
-/// seconds: a test that panicked inside of a scope, with the lock held, would hang.
+/// Waits until the thread that sets `caller` before it locks is as `is` says. False after two
+/// minutes: a test that panicked inside of a scope, with the lock held, would hang.
 #[must_use]
 pub fn until(caller: &OnceLock<Caller>, is: fn(Caller) -> bool) -> bool {
     let begin = Instant::now();

@@ -138,7 +138,7 @@ fn first_come_first_served() {
         for served in [1, 1, 2, 3, 3, 4] {
             semaphore.release();
             let begin = Instant::now();
-            while order.lock().unwrap().len() < served && begin.elapsed() < Duration::from_secs(60)
+            while order.lock().unwrap().len() < served && begin.elapsed() < Duration::from_secs(120)
             {
                 thread::yield_now();
             }
@@ -230,7 +230,7 @@ fn a_handler_may_release() {
         let begin = Instant::now();
         while HANDLED.load(Relaxed) == signal {
             assert!(
-                begin.elapsed() < Duration::from_secs(60),
+                begin.elapsed() < Duration::from_secs(120),
                 "the handler is stuck"
             );
             thread::yield_now();
