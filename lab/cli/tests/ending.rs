@@ -49,7 +49,7 @@ fn was_refused(child: Child, status: ExitStatus) -> bool {
 fn wait_for_threads(child: &mut Child) {
     let tasks = format!("/proc/{}/task", child.id());
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(60) {
+    while start.elapsed() < Duration::from_secs(120) {
         // The main thread, the one for signals, two that lock.
         let threads = fs::read_dir(&tasks).map_or(0, Iterator::count);
         if threads >= 4 || child.try_wait().unwrap().is_some() {

@@ -180,7 +180,7 @@ fn ctrl_c_reports_what_has_been_measured() {
     let json = dir.path().join("out.json");
     // The check of the loops, then a round of ours, std and the limit: how long that takes is up to
     // the machine.
-    for wait in [400, 1_600, 6_400, 25_600].map(Duration::from_millis) {
+    for wait in [400, 1_600, 6_400, 25_600, 102_400].map(Duration::from_millis) {
         let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("overlock-lab"))
             .args(["bench", "grid", "--shapes", "65/330", "--threads", "2"])
             .args(["--locks", "std", "--rounds", "10000", "--seconds", "0.02"])
@@ -191,6 +191,12 @@ fn ctrl_c_reports_what_has_been_measured() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        // The thread that waits for signals is there, so the handler is as well.
+        let tasks = format!("/proc/{}/task", child.id());
+        while fs::read_dir(&tasks).map_or(0, Iterator::count) < 2 {
+            assert!(child.try_wait().unwrap().is_none(), "it ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         std::thread::sleep(wait);
         signal(&child, Signal::INT);
         assert_eq!(ends(&mut child).code(), Some(130));

@@ -6,7 +6,7 @@ through() {
     local options=()
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
-    timeout 60 "$overlock" run --library "$library" "${options[@]}" -- sh -c '"$@"; exit $?' sh "$@"
+    timeout 600 "$overlock" run --library "$library" "${options[@]}" -- sh -c '"$@"; exit $?' sh "$@"
 }
 
 # as_alone SAID COMMAND...: as a shell's child the command prints what it prints alone, and of ours
@@ -14,7 +14,7 @@ through() {
 as_alone() {
     local said=$1
     shift
-    timeout 60 "$@" >"$work/without" 2>"$work/without.err" || { echo "not possible here: $(tail -n 1 "$work/without.err")" && return 77; }
+    timeout 600 "$@" >"$work/without" 2>"$work/without.err" || { echo "not possible here: $(tail -n 1 "$work/without.err")" && return 77; }
     through -- "$@" >"$work/with" 2>"$work/with.err" || { echo "ends with $?: $(tail -n 1 "$work/with.err")" && return 1; }
     cmp -s "$work/without" "$work/with" || { echo "'$(head -n 1 "$work/with")' in place of '$(head -n 1 "$work/without")'" && return 1; }
     { [ -z "$said" ] || printf '%s\n' "$said" && cat "$work/without.err"; } | cmp -s - "$work/with.err" ||
@@ -25,7 +25,7 @@ as_alone() {
 by_run() {
     local option
     for option in --spin=auto --spin-only --stat --lockdep; do
-        timeout 60 "$overlock" run --library "$library" "$option" -- "$@" >"$work/with" 2>"$work/with.err" ||
+        timeout 600 "$overlock" run --library "$library" "$option" -- "$@" >"$work/with" 2>"$work/with.err" ||
             { echo "$option ends with $?: $(tail -n 1 "$work/with.err")" && return 1; }
         cmp -s "$work/without" "$work/with" || { echo "$option: '$(head -n 1 "$work/with")'" && return 1; }
     done

@@ -113,7 +113,7 @@ libc_of() {
     local user=(--map-root-user)
     [ "$(id -u)" != 0 ] || user=()
     # shellcheck disable=SC2016 # of the inner shell
-    timeout 500 unshare "${user[@]}" --mount --pid --fork sh -ec '
+    timeout 3000 unshare "${user[@]}" --mount --pid --fork sh -ec '
         mount -t proc proc "$0/proc"
         mount -t tmpfs tmpfs "$0/dev"
         for node in null zero urandom full; do : >"$0/dev/$node"; mount --bind "/dev/$node" "$0/dev/$node"; done
@@ -161,7 +161,7 @@ emulate() {
     (cd "$at" && ln -sf /run-inside init && chmod 755 run-inside &&
         find . -path ./debs -prune -o -path ./usr/include -prune -o -path ./usr/share -prune -o -name '*.a' -o -print |
         cpio --quiet -o -H newc) >"$work/initrd"
-    timeout 900 "${qemu[@]}" -smp 2 -m 1024 -nodefaults -display none -no-reboot -serial stdio -kernel "$kernel" \
+    timeout 3600 "${qemu[@]}" -smp 2 -m 1024 -nodefaults -display none -no-reboot -serial stdio -kernel "$kernel" \
         -initrd "$work/initrd" -append "console=$console quiet panic=-1 rdinit=/init" </dev/null >"$work/inside" 2>&1 || true
     rm "$work/initrd"
     verdict "$work/inside"

@@ -12,6 +12,17 @@ pub struct Clock {
     ns_per_tick: f64,
 }
 
+/// The time by both clocks: of some looks at them, the one with the least between.
+fn both() -> (Instant, u64) {
+    let look = |_| {
+        let before = Instant::now();
+        let ticks = counter::read();
+        (before.elapsed(), before, ticks)
+    };
+    let (_, at, ticks) = (0..16).map(look).min().expect("some looks");
+    (at, ticks)
+}
+
 impl Clock {
     /// Picks the clock and, for the counter, measures its rate. Takes some 20 ms.
     pub fn calibrate() -> Self {
@@ -21,14 +32,15 @@ impl Clock {
                 ns_per_tick: 1.0,
             };
         }
-        let start = (Instant::now(), counter::read());
+        let start = both();
         // The thread must not sleep here: what else wakes up meanwhile would delay the second
         // reading.
         while start.0.elapsed().as_millis() < 20 {
             std::hint::spin_loop();
         }
-        let ticks = counter::read().saturating_sub(start.1).max(1);
-        let elapsed = start.0.elapsed();
+        let end = both();
+        let ticks = end.1.saturating_sub(start.1).max(1);
+        let elapsed = end.0 - start.0;
         Self {
             tsc: true,
             ns_per_tick: elapsed.as_nanos() as f64 / ticks as f64,
@@ -101,13 +113,18 @@ mod tests {
     #[test]
     fn ticks_agree_with_the_clock() {
         let clock = Clock::calibrate();
+        let differences: Vec<f64> = (0..20).map(|_| difference(&clock)).collect();
+        // The machine may stop between two looks.
+        let is_small = |difference: &f64| *difference < 0.05;
+        assert!(differences.iter().any(is_small), "{differences:?}");
+    }
+
+    /// How much longer or shorter a time is by ticks.
+    fn difference(clock: &Clock) -> f64 {
         let (start, ticks) = (Instant::now(), clock.ticks());
         while start.elapsed().as_millis() < 10 {}
         let measured = clock.nanoseconds(clock.ticks() - ticks);
         let elapsed = start.elapsed().as_nanos() as f64;
-        assert!(
-            (measured / elapsed - 1.0).abs() < 0.05,
-            "{measured} ns by ticks, {elapsed} by the clock"
-        );
+        (measured / elapsed - 1.0).abs()
     }
 }

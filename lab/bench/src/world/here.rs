@@ -315,6 +315,6 @@ mod tests {
         let start = Instant::now();
         let transfer = ping_pong(0, 0);
         assert!(transfer.is_finite() && transfer > 0.0);
-        assert!(start.elapsed() < Duration::from_secs(60));
+        assert!(start.elapsed() < Duration::from_secs(120));
     }
 }

@@ -9,7 +9,9 @@ use overlock_vm::monitor::{self, End, Error, Settings};
 
 /// The address of each guest, and of its first instruction.
 const BASE: u64 = 0x10_0000;
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(120);
+/// In one attempt after another, what a vCPU has to begin.
+const LATE_MS: [u32; 4] = [20, 300, 3_000, 30_000];
 
 /// mov edx, port; mov eax, value; out dx, eax
 fn request(port: u16, value: u32) -> Vec<u8> {
@@ -170,14 +172,19 @@ fn a_halt_ends_by_its_limit() {
 fn a_guest_that_hangs_ends_by_the_limit_and_its_places_are_known() {
     let Some(_alone) = alone() else { return };
     let first = [request(HALT, 0), SPIN.to_vec()].concat();
-    let (end, _) = run(&first_and_others(&first, &SPIN), Duration::from_millis(300));
-    let Err(Error::Limit(places)) = end else {
-        panic!("{end:?}")
-    };
-    assert_eq!(places.len(), 2);
-    assert!(places[0].halted && !places[1].halted);
-    assert_eq!(places[1].rip, BASE + 5 + first.len() as u64);
-    assert_eq!(threads_of_vcpus(), 0);
+    let have_begun = LATE_MS.into_iter().any(|limit| {
+        let (end, _) = run(
+            &first_and_others(&first, &SPIN),
+            Duration::from_millis(limit.into()),
+        );
+        let Err(Error::Limit(places)) = end else {
+            panic!("{end:?}")
+        };
+        assert_eq!(places.len(), 2);
+        assert_eq!(threads_of_vcpus(), 0);
+        places[0].halted && !places[1].halted && places[1].rip == BASE + 5 + first.len() as u64
+    });
+    assert!(have_begun);
 }
 
 #[test]
@@ -197,11 +204,14 @@ fn a_guest_ends_when_its_caller_wants_it() {
 #[test]
 fn the_places_of_all_are_known_at_the_end() {
     let Some(_alone) = alone() else { return };
-    let first = [request(HALT, 5_000), request(DONE, 1)].concat();
-    let (end, _) = run_until(&first_and_others(&first, &SPIN), LIMIT, || false);
-    let End { code, places } = end.unwrap();
-    assert_eq!((code, places.len()), (1, 2));
-    assert_eq!(places[1].rip, BASE + 5 + first.len() as u64);
+    let has_begun = LATE_MS.into_iter().any(|halt| {
+        let first = [request(HALT, 1000 * halt), request(DONE, 1)].concat();
+        let (end, _) = run_until(&first_and_others(&first, &SPIN), LIMIT, || false);
+        let End { code, places } = end.unwrap();
+        assert_eq!((code, places.len()), (1, 2));
+        places[1].rip == BASE + 5 + first.len() as u64
+    });
+    assert!(has_begun);
 }
 
 #[test]
