@@ -6,9 +6,9 @@
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
-use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicPtr};
+use std::{mem, ptr};
 
 use super::class::Init;
 use super::site::Site;
@@ -33,10 +33,9 @@ unsafe extern "C" {
     fn _Unwind_GetIP(context: *mut Context) -> usize;
 }
 
-/// A [`Backtrace`].
-static BACKTRACE: AtomicPtr<()> = AtomicPtr::new(_Unwind_Backtrace as *mut ());
-/// A [`GetIp`].
-static GET_IP: AtomicPtr<()> = AtomicPtr::new(_Unwind_GetIP as *mut ());
+/// A [`Backtrace`] and a [`GetIp`]; null for those that this code is linked to.
+static BACKTRACE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static GET_IP: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// Sets `_Unwind_Backtrace` and `_Unwind_GetIP`, before there is a second thread.
 ///
@@ -44,8 +43,8 @@ static GET_IP: AtomicPtr<()> = AtomicPtr::new(_Unwind_GetIP as *mut ());
 ///
 /// Both are functions of one library, of these names.
 pub(super) unsafe fn set_unwinder(backtrace: *mut c_void, get_ip: *mut c_void) {
-    BACKTRACE.store(backtrace.cast(), Relaxed);
-    GET_IP.store(get_ip.cast(), Relaxed);
+    BACKTRACE.store(backtrace, Relaxed);
+    GET_IP.store(get_ip, Relaxed);
 }
 
 struct Filling {
@@ -65,8 +64,9 @@ extern "C" fn each(context: *mut Context, data: *mut c_void) -> c_int {
         filling.skip -= 1;
         return GO_ON;
     }
-    // SAFETY: such a function: see `set_unwinder`.
-    let get_ip: GetIp = unsafe { mem::transmute(GET_IP.load(Relaxed)) };
+    // SAFETY: null, or such a function: see `set_unwinder`.
+    let get_ip: Option<GetIp> = unsafe { mem::transmute(GET_IP.load(Relaxed)) };
+    let get_ip = get_ip.unwrap_or(_Unwind_GetIP);
     // SAFETY: `context` is the unwinder's own, for the length of this call.
     let address = unsafe { get_ip(context) };
     if address == 0 {
@@ -99,8 +99,9 @@ impl Trace {
             first: site.to_bits(),
         };
         if !cfg!(miri) {
-            // SAFETY: such a function: see `set_unwinder`.
-            let backtrace: Backtrace = unsafe { mem::transmute(BACKTRACE.load(Relaxed)) };
+            // SAFETY: null, or such a function: see `set_unwinder`.
+            let backtrace: Option<Backtrace> = unsafe { mem::transmute(BACKTRACE.load(Relaxed)) };
+            let backtrace = backtrace.unwrap_or(_Unwind_Backtrace);
             // SAFETY: `each` takes what it is given here, for the length of this call.
             unsafe { backtrace(each, (&raw mut filling).cast()) };
         }
