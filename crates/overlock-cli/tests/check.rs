@@ -179,6 +179,38 @@ fn and_as_sarif() {
     }
 }
 
+/// Fails where a table that is full is told in the middle of the output alone.
+#[test]
+fn the_sum_and_the_files_say_what_was_not_looked_at() {
+    let source = "../../../overlock-preload/tests/c/storm";
+    let program = compile(source, "check-unchecked", &["-U_GNU_SOURCE"]);
+    let what = "too many locks held; the newest ones of this thread are not seen";
+    for name in ["unchecked.json", "unchecked.sarif"] {
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
+        command.arg("check").arg("--report").arg(&file);
+        command
+            .arg("--library")
+            .arg(library())
+            .arg("--")
+            .arg(&program);
+        let output = command.args(["deep", "80"]).output().unwrap();
+        let line = format!("overlock: WARNING: not all was checked: {what}\n");
+        let said = said(&output);
+        assert!(said.ends_with(&line), "{said}");
+        assert_eq!(said.matches(what).count(), 1, "{said}");
+        let text = std::fs::read_to_string(file).unwrap();
+        if name.ends_with(".json") {
+            let json = valid(&text, "schema/check.schema.json");
+            assert_eq!(json["sum"]["unchecked"][0], what);
+        } else {
+            let sarif = valid(&text, "tests/sarif.schema.json");
+            let told = &sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+            assert_eq!(told[0]["message"]["text"], what);
+        }
+    }
+}
+
 #[test]
 fn cycles_of_one_thread_alone_are_in_the_sum_unless_they_are_reported() {
     let program = scenes("sums");
