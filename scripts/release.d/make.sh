@@ -107,6 +107,8 @@ put_papers() {
     cp -r "$papers"/{LICENSE-APACHE,LICENSE-MIT,LICENSES-OF-PARTS.txt,README.md,CHANGELOG.md,sbom} "$1"
 }
 
+maintainer='The overlock developers <overlock@users.noreply.github.com>'
+
 # make_deb STAGE FILES
 make_deb() {
     local stage=$1 files=$2 architecture libdir documents
@@ -121,6 +123,11 @@ make_deb() {
     documents=$stage/usr/share/doc/overlock
     put_papers "$documents"
     gzip -9n <"$documents/CHANGELOG.md" >"$documents/changelog.gz"
+    # Of the package, in a form that Debian's programs read.
+    {
+        printf 'overlock (%s-1) unstable; urgency=medium\n\n  * Version %s: see changelog.gz.\n' "$version" "$version"
+        printf '\n -- %s  %s\n' "$maintainer" "$(date --utc --rfc-email --date "@$SOURCE_DATE_EPOCH")"
+    } | gzip -9n >"$documents/changelog.Debian.gz"
     rm "$documents/CHANGELOG.md" "$documents"/LICENSE-*
     gzip -9n "$documents/LICENSES-OF-PARTS.txt"
     {
@@ -154,7 +161,7 @@ write_control() {
 Package: overlock
 Version: $version-1
 Architecture: $architecture
-Maintainer: The overlock developers <overlock@users.noreply.github.com>
+Maintainer: $maintainer
 Section: devel
 Priority: optional
 Homepage: https://github.com/overlock/overlock
