@@ -143,6 +143,7 @@ make_deb() {
     } >"$documents/copyright"
     write_control "$stage" "$architecture" "$libdir"
     find "$stage" -type d -exec chmod 755 {} +
+    find "$stage/usr/lib" -type f -name '*.so*' -exec chmod 644 {} +
     DPKG_DEB_THREADS_MAX=1 dpkg-deb --root-owner-group -Zxz --build "$stage" \
         "$files/overlock_$version-1_$architecture.deb" >&2
 }
