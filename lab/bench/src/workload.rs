@@ -46,6 +46,8 @@ pub enum Workload {
         lines: usize,
         /// Cache lines that it reads.
         lines_read: usize,
+        /// In how many places the written lines may be: sections take turns.
+        places: usize,
     },
     /// [`semop`].
     Semop {
@@ -104,6 +106,8 @@ pub struct Parameters {
     pub lines: Option<usize>,
     /// Cache lines that it reads, if any.
     pub lines_read: Option<usize>,
+    /// In how many places the written ones may be, if in several.
+    pub places: Option<usize>,
     /// Semaphore arrays.
     pub arrays: Option<usize>,
     /// Percentage of operations that read.
@@ -127,8 +131,9 @@ impl Parameters {
         let arrays = self.arrays.map(|arrays| format!(", {arrays} arrays"));
         let lines = self.lines.map(|lines| format!(", {lines} lines written"));
         let lines_read = self.lines_read.map(|lines| format!(", {lines} lines read"));
+        let places = self.places.map(|places| format!(", {places} places"));
         let pattern = self.pattern.map(|pattern| format!(", {pattern}"));
-        [reads, records, arrays, lines, lines_read, pattern]
+        [reads, records, arrays, lines, lines_read, places, pattern]
             .into_iter()
             .flatten()
             .collect()
@@ -165,6 +170,7 @@ impl Workload {
             ncs,
             lines: 0,
             lines_read: 0,
+            places: 1,
         }
     }
 
@@ -269,11 +275,13 @@ impl Workload {
                 ncs,
                 lines,
                 lines_read,
+                places,
             } => Parameters {
                 cs_ns: Some(cs),
                 ncs_ns: Some(ncs),
                 lines: Some(lines).filter(|&lines| lines > 0),
                 lines_read: Some(lines_read).filter(|&lines| lines > 0),
+                places: Some(places).filter(|&places| places > 1),
                 ..none
             },
             Self::Build { cs, ncs } => Parameters {
@@ -313,11 +321,13 @@ impl Workload {
                 ncs,
                 lines,
                 lines_read,
+                places,
             } => Prepared::Micro(micro::Shape {
                 critical: world.work(cs),
                 between: world.work(ncs),
                 written: lines,
                 read: lines_read,
+                places,
             }),
             Self::Semop { arrays } => Prepared::Semop(semop::Calls {
                 arrays,

@@ -177,7 +177,7 @@ impl Host {
             brief: Time::ns(180),
             kick: Time::ns(1_000),
             kick_nobody: Time::ns(130),
-            bucket_lines: 1,
+            bucket_lines: 2,
             bucket_hold: Time::ns(50),
             wake_idle: Time::us(5),
             wake_busy: Time::ns(1_500),

@@ -20,6 +20,8 @@ pub struct Shape {
     pub written: usize,
     /// Lines that it reads.
     pub read: usize,
+    /// In how many places the written lines may be.
+    pub places: usize,
 }
 
 /// The counter lies next to the lock, as the data of a `Mutex<u64>` do, and nothing else lies near.
@@ -31,9 +33,9 @@ struct Shared<L, C> {
     lines: Vec<Line<C>>,
 }
 
-/// Alone on its cache line, and on the one that a processor may fetch with it.
+/// Two words, alone on their cache line, and on the one that a processor may fetch with it.
 #[repr(align(128))]
-struct Line<C>(C);
+struct Line<C>(C, C);
 
 /// One round.
 ///
@@ -75,8 +77,8 @@ fn drive<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     let shared = Shared {
         lock: L::create()?,
         counter: W::Word::new(0),
-        lines: (0..shape.written + shape.read)
-            .map(|_| Line(W::Word::new(0)))
+        lines: (0..shape.written * shape.places + shape.read)
+            .map(|_| Line(W::Word::new(0), W::Word::new(0)))
             .collect(),
     };
     let outcome = world.run(workers, &|worker| {
@@ -97,20 +99,31 @@ fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     pass: Pass,
 ) -> (Tally, u64) {
     let mut probe = P::new(pass);
-    let (written, read) = shared.lines.split_at(shape.written);
+    let (all, read) = shared.lines.split_at(shape.written * shape.places);
     let (mut in_time, mut performed) = (InTime::default(), 0);
     let mut goes_on = in_time.goes_on(worker, performed);
     while goes_on {
         let guard = probe.lock(worker, &shared.lock);
         shared.counter.add(1);
         if !EMPTY {
-            // The stores of a processor overlap, and so do these. A load takes until its line is
-            // there, as in a list.
+            let written = match shape.places {
+                0 | 1 => all,
+                places => {
+                    let place = shared.counter.get() as usize % places;
+                    &all[place * shape.written..][..shape.written]
+                }
+            };
+            // Lines that a section changes come to it at the same time, and it waits for them: it
+            // reads what it changes. The store requests a line, a load of its other word waits.
             for line in written {
                 line.0.set(performed);
             }
+            for line in written {
+                black_box(line.1.get());
+            }
+            // Of the others each comes after the one before, as in a list.
             for line in read {
-                black_box(line.0.get());
+                black_box(line.1.get());
             }
             worker.work(shape.critical);
         }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::probe::{Probe, Roles, Waits};
-use crate::stats::median;
 use crate::world::{Outcome, Worker};
 
 /// The result of a round of any workload.
@@ -61,10 +60,11 @@ impl Sample {
         self.operations.iter().sum()
     }
 
-    /// Operations of all threads a second: the median of the windows, if there are any.
+    /// Operations of all threads a second: the mean of the windows, if there are any. A median
+    /// would miss those in which a preempted owner lets all others wait.
     pub fn ops_per_sec(&self) -> f64 {
         if !self.windows.is_empty() {
-            return median(self.windows.iter().copied());
+            return self.windows.iter().sum::<f64>() / self.windows.len() as f64;
         }
         self.total() as f64 / self.elapsed.as_secs_f64()
     }

@@ -63,6 +63,15 @@ static KEYS: &[Key<Workload>] = &[
         },
     ),
     Key::new(
+        "places",
+        "micro: in how many places the written lines may be, as in a table: sections take turns",
+        Domain::Count(1, MOST_LINES as u64),
+        |workload| match workload {
+            Workload::Micro { places, .. } => Some(places),
+            _ => None,
+        },
+    ),
+    Key::new(
         "arrays",
         "semop: semaphore arrays, each under its own lock",
         COUNT,
@@ -194,7 +203,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("workload.toml");
         let settings = [
-            "micro:cs=95:ncs=100:lines=2:lines_read=7",
+            "micro:cs=95:ncs=100:lines=2:lines_read=7:places=16",
             "semop:arrays=2",
             "build:cs=1:ncs=3us",
         ];
@@ -240,7 +249,7 @@ mod tests {
         );
         refused(
             "micro:reads=5",
-            "the workload micro has no key 'reads'; it has cs, ncs, lines, lines_read",
+            "the workload micro has no key 'reads'; it has cs, ncs, lines, lines_read, places",
         );
         refused("semop:arays=5", "did you mean 'arrays'?");
         refused("micro:cs=NaN", "cs must be a time from 0ns to 1s, not NaN");

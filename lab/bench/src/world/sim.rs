@@ -110,12 +110,17 @@ impl Simulated {
 
     /// The windows of a round with so many vCPUs.
     fn windows(&self, vcpus: usize) -> Windows {
-        let on_each = (vcpus + self.others).div_ceil(self.machine.cpus());
-        let usual = self.host.scheduler.period(on_each).times(2);
+        let turns = self.turns(vcpus);
         Windows {
-            warm_up: self.warm_up.map_or(usual, Time::from),
+            warm_up: self.warm_up.map_or(turns, Time::from),
             count: WINDOWS,
         }
+    }
+
+    /// How long it takes until each of so many vCPUs has had a CPU twice.
+    fn turns(&self, vcpus: usize) -> Time {
+        let on_each = (vcpus + self.others).div_ceil(self.machine.cpus());
+        self.host.scheduler.period(on_each).times(2)
     }
 
     /// The same with so many vCPUs of other guests, which always want a CPU.
@@ -239,6 +244,9 @@ impl World for Simulated {
         // All locks meet the same chances, and a round brings the same whatever else is in its
         // plan.
         let round = self.round.load(Relaxed);
+        let windows = (!workers.at_once && !self.trace).then(|| self.windows(workers.threads));
+        // In less time no owner may lose its CPU, by chance.
+        let least = windows.map_or(Time::ZERO, |_| self.turns(workers.threads));
         let setup = Setup {
             machine: &self.machine,
             host: &self.host,
@@ -248,8 +256,8 @@ impl World for Simulated {
             seed: self
                 .seed
                 .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            stop_after: workers.stop_after.into(),
-            windows: (!workers.at_once && !self.trace).then(|| self.windows(workers.threads)),
+            stop_after: least.max(workers.stop_after.into()),
+            windows,
             patience: END_TIMEOUT,
             trace: self.trace,
         };

@@ -36,6 +36,11 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = whole::<usize>(0, MOST_LINES as u64))]
     pub lines_read: Option<usize>,
 
+    /// micro: in how many places the written lines may be, as in a table: sections take turns
+    /// [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_LINES as u64))]
+    pub places: Option<usize>,
+
     /// semop: semaphore arrays, each under its own lock [default: 4]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MANY as u64))]
     pub arrays: Option<usize>,
@@ -69,6 +74,7 @@ impl Options {
             ("ncs", text(self.ncs)),
             ("lines", count(self.lines)),
             ("lines_read", count(self.lines_read)),
+            ("places", count(self.places)),
             ("arrays", count(self.arrays)),
             ("reads", text(self.reads)),
             ("records", count(self.records)),

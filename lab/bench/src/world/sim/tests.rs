@@ -13,9 +13,14 @@ fn round(lock: &str) -> (Report, u64) {
 fn guests(guests: usize, lock: &str, workload: Workload) -> (Report, u64) {
     let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
     let world = Simulated::new(machine, Host::KVM, 1, Arc::default()).in_guests(guests);
+    let cell = cell(&world, lock, workload, 6 * guests);
+    (cell.reports[0].clone(), cell.samples[0].total())
+}
+
+fn cell(world: &Simulated, lock: &str, workload: Workload, vcpus: usize) -> measure::Cell {
     let plan = Plan {
         locks: select(Family::Exclusive, [lock]).unwrap(),
-        threads: vec![6 * guests],
+        threads: vec![vcpus],
         runs: 1,
         latency_runs: 0,
         round: Duration::from_millis(20),
@@ -25,9 +30,21 @@ fn guests(guests: usize, lock: &str, workload: Workload) -> (Report, u64) {
         deadline: None,
     };
     let ignore = |_, _, _| {};
-    let measurement = measure::run(&world, &workload, &plan, 2.0, ignore).unwrap();
-    let cell = measurement.cells.into_iter().next().unwrap();
-    (cell.reports[0].clone(), cell.samples[0].total())
+    let measurement = measure::run(world, &workload, &plan, 2.0, ignore).unwrap();
+    measurement.cells.into_iter().next().unwrap()
+}
+
+/// An owner that loses its CPU lets all others wait, and that time counts.
+#[test]
+fn a_rate_has_the_time_in_which_the_owner_is_preempted() {
+    let rate = |vcpus| {
+        let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
+        let world = Simulated::new(machine, Host::THREADS, 1, Arc::default());
+        let cell = cell(&world, "unfair", Workload::micro(2_000.0, 0.0), vcpus);
+        cell.samples[0].ops_per_sec()
+    };
+    let [once, twice] = [2, 4].map(rate);
+    assert!(twice < 0.8 * once, "{twice} of {once}");
 }
 
 #[test]
