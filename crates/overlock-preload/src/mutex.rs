@@ -9,10 +9,9 @@
 //! |---|---|
 //! | 0 | `lock`: an `Overlock`, 4 bytes | the lock |
 //! | 4 | a mark; 0 for none | the validator at the first use; with statistics the initialisation |
-//! | 8 | with statistics, the number of acquisitions, modulo 2^32 | the owner |
-//! | 12 | with statistics, of a recursive or error-checking one the lower half of the owner's call site, of another the number of acquisitions up to which they are watched | the owner |
+//! | 8 | with statistics, the plan: of a normal or adaptive one the number of the acquisition that is looked at next, and how many are left until then; of another the number of acquisitions, modulo 2^32, and the lower half of the owner's call site | the owner |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
-//! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal one, the lower half of its call site |
+//! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal or adaptive one, the lower half of its call site |
 //! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |
 //! | 28 | `observed`: the number of the flight (`stat::flight`) of the present owner's acquisition; 0 for none | the owner; a waiter, to have the release noted |
 //! | 32 | `owner` of a recursive or error-checking one; with statistics the last owner of any | the owner, while it owns it |

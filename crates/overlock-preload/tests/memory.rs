@@ -16,6 +16,10 @@ fn is_built_alone() -> bool {
     let bytes = std::fs::read(library()).unwrap();
     let has_table = bytes.windows(TABLE.len()).any(|name| name == TABLE);
     if has_table {
+        assert!(
+            std::env::var_os("OVERLOCK_BUILT_ALONE").is_none(),
+            "it is not"
+        );
         eprintln!("skipped: built with other packages; try cargo test -p overlock-preload");
     }
     !has_table

@@ -160,14 +160,18 @@ fn wake<P: FutexPlatform>(id: NodeId, is_alone: bool) {
     }
 }
 
+/// In a waiter's address of its lock, which is aligned: the lock takes no sleepers, since a
+/// validator [watches](RawLock::is_watched) it.
+const WATCHED: usize = 1;
+
 /// Returns false for a waiter that has jumped.
 fn wake_one<P: FutexPlatform>(id: NodeId, is_alone: bool) -> bool {
     let node = id.node::<P>();
     stamp(node);
     // A snapshot: one that is about to sleep may be woken too.
     let sleeps = node.kicks.load(Relaxed) & ASLEEP != 0;
-    let lock = ptr::with_exposed_provenance::<Overlock<P>>(node.lock.load(Relaxed));
-    if !sleeps || lock.is_null() {
+    let lock = node.lock.load(Relaxed);
+    if !sleeps || lock == 0 || lock & WATCHED != 0 {
         // waiting -> woken. Release: WS.
         let woken = (node.state).compare_exchange(WAITING, WOKEN, Release, Relaxed);
         if woken.is_ok() {
@@ -181,7 +185,7 @@ fn wake_one<P: FutexPlatform>(id: NodeId, is_alone: bool) -> bool {
         return false;
     }
     // SAFETY: the lock of a waiter that does not leave before it is woken, as it is claimed (I4).
-    let lock = unsafe { &*lock };
+    let lock = unsafe { &*ptr::with_exposed_provenance::<Overlock<P>>(lock) };
     let moves = (!is_alone || lock.is_contended()) && lock.adopt(id, || signal::<P>(id, REQUEUED));
     if moves {
         // requeued, awake -> woken. Release: WS, once more.
@@ -471,7 +475,7 @@ impl<P: FutexPlatform> Condvar<P> {
         !self.list.looks_empty()
             && self.list.lock().ids().any(|id| {
                 let node = id.node::<P>();
-                node.info.load(Relaxed) < LEAVING && node.lock.load(Relaxed) != address
+                node.info.load(Relaxed) < LEAVING && node.lock.load(Relaxed) & !WATCHED != address
             })
     }
 
@@ -502,7 +506,8 @@ impl<P: FutexPlatform> Condvar<P> {
     /// Joins the list. Returns whether nobody has before.
     fn join<L: RawLock>(&self, waiter: &Waiter<P>, lock: &L) -> bool {
         let node = waiter.node();
-        let overlock = match lock.is_overlock::<P>() && !lock.is_watched() {
+        let overlock = match lock.is_overlock::<P>() {
+            true if lock.is_watched() => ptr::from_ref(lock).addr() | WATCHED,
             true => ptr::from_ref(lock).expose_provenance(),
             false => 0,
         };

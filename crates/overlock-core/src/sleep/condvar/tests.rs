@@ -10,7 +10,7 @@ mod spins;
 
 use super::*;
 use crate::links::BACKOFF_SLEEP_NS;
-use crate::raw::ConstLock;
+use crate::raw::{ConstLock, forward};
 use crate::sleep::Overlock;
 use crate::toy::stage::{Actor, actor};
 use crate::toy::{Point, SLOTS, Toy, as_thread, at, first_spins, halts, kicks, left, set_rank};
@@ -552,12 +552,51 @@ fn waiters_notified_together_may_have_different_locks() {
     assert!(!locks[1].is_contended());
 }
 
+/// A lock that a validator watches.
+#[derive(Debug)]
+#[repr(transparent)]
+struct Watched(Overlock<Toy>);
+
+impl ConstLock for Watched {
+    const INIT: Self = Watched(Overlock::new());
+}
+
+// SAFETY: as for the lock inside, at the same address.
+unsafe impl RawLock for Watched {
+    type Token = ();
+
+    const NAME: &'static str = "watched";
+
+    fn is_watched(&self) -> bool {
+        true
+    }
+
+    forward! {
+        methods RawLock
+    }
+    forward! {
+        unsafe fn unlock(&self, (): ());
+    }
+}
+
 /// Fails where a waiter counts that has left: the next one may use another lock.
 #[test]
 fn a_waiter_with_another_lock_is_seen_while_it_waits() {
+    sees_waiters_of_another_lock::<Overlock<Toy>>(|lock| lock);
+}
+
+/// Fails where a lock that takes no sleepers is none that they can be known by.
+#[test]
+fn a_waiter_with_another_watched_lock_is_seen_while_it_waits() {
+    sees_waiters_of_another_lock::<Watched>(|lock| &lock.0);
+}
+
+fn sees_waiters_of_another_lock<L: ConstLock + RawLock<Token = ()>>(
+    inner: fn(&L) -> &Overlock<Toy>,
+) {
     let condvar: &'static Condvar<Toy> = Box::leak(Box::new(Condvar::new()));
-    let locks: &'static [Overlock<Toy>; 2] =
-        Box::leak(Box::new([Overlock::new(), Overlock::new()]));
+    let locks: &'static [L; 2] = Box::leak(Box::new([L::INIT, L::INIT]));
+    let [one, another] = locks.each_ref().map(inner);
     let sleeper = |number| {
         let part = actor(number, || {
             locks[0].lock();
@@ -569,16 +608,16 @@ fn a_waiter_with_another_lock_is_seen_while_it_waits() {
         part.sleep();
         part
     };
-    assert!(!condvar.waits_with_another(&locks[1]));
+    assert!(!condvar.waits_with_another(another));
     let notified = sleeper(1);
-    assert!(!condvar.waits_with_another(&locks[0]) && condvar.waits_with_another(&locks[1]));
-    assert!(condvar.notify_one() && !condvar.waits_with_another(&locks[1]));
+    assert!(!condvar.waits_with_another(one) && condvar.waits_with_another(another));
+    assert!(condvar.notify_one() && !condvar.waits_with_another(another));
     notified.end();
     let jumps = sleeper(2);
-    assert!(condvar.waits_with_another(&locks[1]));
+    assert!(condvar.waits_with_another(another));
     // In the list, and not a waiter any more.
     jump_out::<Toy>(NodeId::new(2, 0));
-    assert!(!condvar.waits_with_another(&locks[1]));
+    assert!(!condvar.waits_with_another(another));
     jumps.end();
 }
 

@@ -44,9 +44,10 @@ impl<P: Platform> Class<P> {
         }
     }
 
-    /// Returns a new class for locks that are seldom contended. Its contexts take free locks as
-    /// fast as plain mutexes: a context gets a stamp and a node when it first has to wait. If it
-    /// holds locks then, it is aborted for that, once. From then on the rule is wound-wait.
+    /// Returns a new class for locks that are seldom contended. Its contexts take free locks
+    /// without a stamp and a node: a context gets both when it first has to wait. If it holds locks
+    /// then, it is aborted for that, once, as it is where it holds locks and tries one that another
+    /// such context has. From then on the rule is wound-wait.
     pub const fn optimistic() -> Self {
         Class {
             stamps: Atomic::ZERO,

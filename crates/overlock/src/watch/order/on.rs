@@ -259,6 +259,8 @@ pub(crate) fn here() -> Site {
 pub(crate) fn asleep<R, T>(here: Site, raw: &R, f: impl FnOnce(&Back<R>) -> T) -> T {
     lockdep::sleeps(ptr::from_ref(raw).addr(), here);
     let Paused(Some(held)) = pause(raw) else {
+        // Of a wait that ended by a panic.
+        RELEASED.set(None);
         return f(Back::of(raw));
     };
     lockdep_types::wanted(&held);
