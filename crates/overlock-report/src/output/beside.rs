@@ -7,10 +7,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::{io, iter};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, open};
 use rustix::io::Errno;
@@ -70,8 +70,8 @@ impl Beside {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             done => return done,
         }
-        // No call replaces a file by one without a name.
-        lock(&file);
+        // No call replaces a file by one without a name. Nobody else can have the lock yet.
+        _ = take(&file);
         names().make_in(directory(path), link)?.persist(path)?;
         Ok(())
     }
@@ -108,22 +108,23 @@ fn names() -> Builder<'static, 'static> {
     names
 }
 
-/// Tells other processes that the file is in use. Some network's file systems have no locks: there
-/// files may be left.
-fn lock(file: &File) {
-    let _ = flock(file, FlockOperation::NonBlockingLockExclusive);
+/// Tells other processes that the file is in use. False if one of them takes it for one that was
+/// left. Some network's file systems have no locks: there files may be left.
+fn take(file: &File) -> bool {
+    flock(file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
 }
 
 fn named(directory: &Path) -> io::Result<NamedTempFile> {
     // Before the umask; temporary files are private otherwise.
     let anybody = fs::Permissions::from_mode(0o666);
-    for _ in 0..ATTEMPTS {
-        let file = names()
-            .permissions(anybody.clone())
-            .tempfile_in(directory)?;
-        lock(file.as_file());
-        // Before the lock another process may have removed it.
-        if file.as_file().metadata()?.nlink() > 0 {
+    first_taken(|| names().permissions(anybody.clone()).tempfile_in(directory))
+}
+
+fn first_taken(make: impl FnMut() -> io::Result<NamedTempFile>) -> io::Result<NamedTempFile> {
+    for file in iter::repeat_with(make).take(ATTEMPTS) {
+        let file = file?;
+        // Before the lock another process may have removed it, or be about to.
+        if take(file.as_file()) && file.as_file().metadata()?.nlink() > 0 {
             return Ok(file);
         }
     }
@@ -136,7 +137,8 @@ pub fn sweep(path: &Path) {
     let entries = fs::read_dir(directory(path)).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     for path in paths.filter(|path| path.file_name().is_some_and(is_of_ours)) {
-        if is_left(&path).unwrap_or(false) {
+        // Locked until it is removed: else its process may lock it in between.
+        if let Ok(Some(_locked)) = left(&path) {
             let _ = fs::remove_file(path);
         }
     }
@@ -150,14 +152,16 @@ fn is_of_ours(name: &OsStr) -> bool {
     })
 }
 
-fn is_left(path: &Path) -> io::Result<bool> {
+/// Returns the file, locked, if it was left.
+fn left(path: &Path) -> io::Result<Option<File>> {
     let about = fs::symlink_metadata(path)?;
     if !about.is_file() || about.uid() != geteuid().as_raw() {
-        return Ok(false);
+        return Ok(None);
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = open(path, flags, Mode::empty())?;
-    Ok(flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
+    let file = File::from(open(path, flags, Mode::empty())?);
+    let is_locked = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    Ok(is_locked.then_some(file))
 }
 
 #[cfg(test)]
@@ -212,12 +216,12 @@ mod tests {
     fn what_a_killed_process_has_left_is_removed_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        let left = |file: NamedTempFile| {
+        let kill = |file: NamedTempFile| {
             let (file, path) = file.into_parts();
             drop(file);
             path.keep().unwrap()
         };
-        let gone = left(named(dir.path()).unwrap());
+        let gone = kill(named(dir.path()).unwrap());
         let others = [".overlock-rules", ".overlock-abcdefgh.txt", "x.tmp"];
         for other in others {
             fs::write(dir.path().join(other), "").unwrap();
@@ -227,5 +231,23 @@ mod tests {
         assert!(!gone.exists());
         assert!(in_use.path().exists());
         assert_eq!(names(dir.path()).len(), others.len() + 1);
+    }
+
+    /// Fails where a process goes on with a file that another one is about to remove.
+    #[test]
+    fn a_file_that_is_taken_for_one_that_was_left_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut locked = Vec::new();
+        let file = first_taken(|| {
+            let file = super::names().tempfile_in(dir.path())?;
+            // The other process has come before the lock.
+            if locked.is_empty() {
+                locked.extend(left(file.path())?);
+            }
+            Ok(file)
+        });
+        let of = |file: &File| file.metadata().unwrap().ino();
+        assert_ne!(of(file.as_ref().unwrap().as_file()), of(&locked[0]));
+        assert!(left(file.unwrap().path()).unwrap().is_none());
     }
 }
