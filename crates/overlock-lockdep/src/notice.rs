@@ -1,5 +1,5 @@
-//! One-time messages: each kind of report once for its subject, and the notice that a table is
-//! full.
+//! One-time messages: each kind of report once for its subject, and notices of what is not looked
+//! at.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -77,7 +77,7 @@ const TEXTS: [&str; 10] = [
 
 static SAID: AtomicU32 = AtomicU32::new(0);
 
-/// Says once that a table is full.
+/// Says once what is not looked at.
 #[cold]
 pub(super) fn once(what: u32) {
     if SAID.fetch_or(1 << what, Relaxed) & 1 << what != 0 {

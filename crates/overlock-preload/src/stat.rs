@@ -59,11 +59,11 @@ pub(crate) fn takes_lock() {
     }
 }
 
-/// Records that the object is initialised at `site`, with statistics.
+/// Records that an object without room for a mark is initialised at `site`, with statistics.
 pub(crate) fn initialised(address: usize, site: Site) {
     if config::get().stat {
         usage::is_another(address);
-        objects::initialised(address, 0, site);
+        objects::initialised(address, objects::NO_ROOM, site);
     }
 }
 
@@ -223,14 +223,7 @@ impl Event {
         if (kind == ObjectKind::Spin || usage::is_lock(object))
             && let Some(holder) = usage::holder(object)
         {
-            let at = keeping_errno(|| {
-                Spot::of(Where {
-                    object,
-                    kind,
-                    site,
-                    mark: 0,
-                })
-            });
+            let at = keeping_errno(|| spot(object, kind, site));
             let shown = single::begin(&at, event.began_ns, holder.tid, 0);
             event.held = Some((at, holder, shown));
         }
@@ -266,12 +259,7 @@ impl Event {
                 }
                 at
             }
-            None => Spot::of(Where {
-                object,
-                kind,
-                site,
-                mark: 0,
-            }),
+            None => spot(object, kind, site),
         };
         if as_lock && kind == ObjectKind::Cond && !gave_up {
             if waited.holder.tid == 0 {
@@ -281,4 +269,18 @@ impl Event {
         }
         record::event(&at, now, &waited, &account, (gave_up, as_lock));
     }
+}
+
+fn spot(object: usize, kind: ObjectKind, site: Site) -> Spot {
+    let mark = match kind {
+        // No call initialises these, but one may have initialised what lay there before.
+        ObjectKind::Futex | ObjectKind::Poll => 0,
+        _ => objects::NO_ROOM,
+    };
+    Spot::of(Where {
+        object,
+        kind,
+        site,
+        mark,
+    })
 }

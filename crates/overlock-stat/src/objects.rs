@@ -44,8 +44,11 @@ fn near(address: usize) -> impl Iterator<Item = &'static Object> {
     (0..REACH).map(move |step| &KNOWN[(start + step) % OBJECTS])
 }
 
-/// Records that the object is initialised at `site`. `mark` is that of an object that has room for
-/// one: a later object in its memory has another.
+/// The mark of objects that have no room for one: even, and far from the validator's first ones.
+pub const NO_ROOM: u32 = u32::MAX - 1;
+
+/// Records that the object is initialised at `site`. A later object in its memory has another mark,
+/// unless neither has [room for one](NO_ROOM).
 pub fn initialised(address: usize, mark: u32, site: Site) {
     // The site without its callers, where no table has room for them.
     let stack = table::get().map_or(0, |table| {
@@ -54,7 +57,7 @@ pub fn initialised(address: usize, mark: u32, site: Site) {
     note(address, mark, Init { site, stack });
 }
 
-/// Returns a mark for an object that is initialised: not 0, which an object has that is not.
+/// Returns a mark for an object that is initialised: odd. An object that is not has 0.
 pub fn new_mark() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     // Relaxed: the number is the only data. After 2^31 others a mark comes again.
@@ -112,13 +115,13 @@ mod tests {
     #[test]
     fn the_last_initialiser_is_known_and_old_ones_are_replaced() {
         let of = |site| Init { site, stack: 3 };
-        note(0x1000, 0, of(7));
-        note(0x1000, 0, of(8));
-        assert_eq!(initialiser(0x1000, 0), of(8));
-        assert_eq!(initialiser(0x1008, 0), Init::default());
+        note(0x1000, NO_ROOM, of(7));
+        note(0x1000, NO_ROOM, of(8));
+        assert_eq!(initialiser(0x1000, NO_ROOM), of(8));
+        assert_eq!(initialiser(0x1008, NO_ROOM), Init::default());
         for address in (0x10_0000..0x80_0000).step_by(40) {
-            note(address, 0, of(address + 1));
-            assert_eq!(initialiser(address, 0), of(address + 1));
+            note(address, NO_ROOM, of(address + 1));
+            assert_eq!(initialiser(address, NO_ROOM), of(address + 1));
         }
     }
 
@@ -131,7 +134,11 @@ mod tests {
         assert_eq!(initialiser(0x2000, mark), init);
         assert_eq!(initialiser(0x2000, 0), Init::default());
         assert_ne!(new_mark(), mark);
+        assert_eq!(initialiser(0x2000, NO_ROOM), Init::default());
         gone(0x2000);
+        assert_eq!(initialiser(0x2000, mark), Init::default());
+        note(0x2000, NO_ROOM, init);
+        assert_eq!(initialiser(0x2000, 0), Init::default());
         assert_eq!(initialiser(0x2000, mark), Init::default());
     }
 }

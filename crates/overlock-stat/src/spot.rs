@@ -19,7 +19,7 @@ pub struct Where {
     pub kind: ObjectKind,
     /// The call's return address; 0 if that is not known.
     pub site: Site,
-    /// The object's [mark](crate::objects::initialised); 0 without one.
+    /// The object's [mark](crate::objects::initialised); 0 if no call has initialised it.
     pub mark: u32,
 }
 

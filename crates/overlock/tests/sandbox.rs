@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use overlock::{CancelToken, Condvar, Linux, Mutex, PerCpuRwLock, RwLock, Semaphore};
 use overlock_core::Platform;
@@ -139,13 +139,17 @@ fn locks_work_under_a_filter_that_kills() {
             scope.spawn(contend);
         }
         thread::sleep(Duration::from_millis(500));
-        while *mutex.lock() <= 100 {
+        let waits = Instant::now();
+        while *mutex.lock() <= 100 && waits.elapsed() < Duration::from_secs(120) {
             thread::sleep(Duration::from_millis(1));
         }
+        let count = *mutex.lock();
         over.store(true, Relaxed);
         cancel.cancel();
         turned.notify_all();
         thread::sleep(Duration::from_millis(20));
         drop(guard);
+        // Not before the others end: the scope waits for them.
+        assert!(count > 100, "{count}");
     });
 }

@@ -113,7 +113,7 @@ pub struct Tally {
     alone: u32,
     /// Reports and warnings that were left out.
     suppressed: u32,
-    /// The kinds of things that were not looked at, since a table was full.
+    /// The kinds of things that were not looked at.
     pub unchecked: Vec<String>,
 }
 

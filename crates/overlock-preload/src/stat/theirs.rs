@@ -10,7 +10,7 @@ use core::ffi::c_int;
 use libc::EBUSY;
 use overlock_shared::ObjectKind;
 use overlock_stat::flight::Holder;
-use overlock_stat::{record, single, table};
+use overlock_stat::{objects, record, single, table};
 
 use super::{Event, Spot, Wait, Where, takes_lock, usage, weight};
 use crate::config;
@@ -35,7 +35,7 @@ pub(crate) fn count_theirs(
         object,
         kind,
         site,
-        mark: 0,
+        mark: objects::NO_ROOM,
     };
     let weight = weight(thread::begin_call(), false);
     let sampled = weight.map(|weight| (spot(at), weight));

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -253,16 +252,12 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} scenes[] = {{"threads", threads}, {"deep", deep}, {"churn", churn}, {"classes", classes}, {"forks", forks}, {"signals", signals}};
-	struct rusage usage;
 	if (argc < 3)
 		return 1;
 	scale = atol(argv[2]);
 	for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
 		if (!strcmp(argv[1], scenes[i].name))
 			scenes[i].run();
-	getrusage(RUSAGE_SELF, &usage);
-	if (getenv("MEMORY"))
-		printf("%ld KB, %ld.%03ld s\n", usage.ru_maxrss, usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec / 1000);
 	puts("done");
 	return 0;
 }
