@@ -246,7 +246,7 @@ impl World for Simulated {
         let round = self.round.load(Relaxed);
         let windows = (!workers.at_once && !self.trace).then(|| self.windows(workers.threads));
         // In less time no owner may lose its CPU, by chance.
-        let least = windows.map_or(Time::ZERO, |_| self.turns(workers.threads));
+        let least = windows.map_or(Time::ZERO, |windows| windows.warm_up);
         let setup = Setup {
             machine: &self.machine,
             host: &self.host,
