@@ -147,12 +147,12 @@ mod tests {
         fs::read_to_string(root().join("results/orderings.md")).expect("the page")
     }
 
-    /// The names in the first column of the page's tables of pairs.
+    /// The names in the first column of the page's tables of the locks' pairs.
     fn pairs(page: &str) -> Vec<&str> {
         let pairs: Vec<_> = page
             .lines()
             .skip_while(|line| *line != "## Shared parts")
-            .take_while(|line| *line != "## Stronger than needed")
+            .take_while(|line| *line != "## Beyond the locks")
             .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
             .flat_map(labels)
             .collect();
