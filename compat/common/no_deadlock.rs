@@ -22,16 +22,7 @@ pub fn wait(
     wait()
 }
 
-#[inline(always)]
-pub fn acquire(
-    _key: usize,
-    _kind: Kind,
-    _limit: Limit,
-    _quick: impl FnOnce() -> bool,
-    wait: impl FnOnce() -> bool,
-) -> bool {
-    wait()
-}
+pub use self::wait as acquire;
 
 #[inline(always)]
 pub fn acquired(_key: usize, _kind: Kind, success: bool) -> bool {

@@ -33,7 +33,7 @@ use overlock_linux::__private::spin::{self, Account};
 use overlock_shared::ObjectKind;
 pub(crate) use overlock_stat::record::{released_by, sample, sample_shared, unfair};
 pub(crate) use overlock_stat::sampling::{sampled, unfair_weight, weight};
-pub(crate) use overlock_stat::single::{has_released, notes, releases, takes};
+pub(crate) use overlock_stat::single::{has_released, releases, takes};
 pub(crate) use overlock_stat::table::{keeping_errno, start};
 pub(crate) use overlock_stat::{Spot, Wait, Where, flight, is_used};
 use overlock_stat::{clock, objects, record, sampling, single, table, threads};
@@ -125,7 +125,7 @@ pub(crate) fn left(object: usize, count: u32, is_waited_for: bool) -> u32 {
 /// for their [profile](single).
 #[inline(always)]
 pub(crate) fn notes_owner(object: usize, count: u32) -> bool {
-    config::is_profiled() && notes(object, count)
+    config::is_profiled() && single::left(object, count, true) == 0
 }
 
 /// Has the release of a lock looked at, for the sake of a waiter: `observed` is the number of its

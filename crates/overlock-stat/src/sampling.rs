@@ -12,8 +12,9 @@ const SPARSE_UNFAIR: u32 = 1024;
 /// otherwise.
 const FEW: u32 = 1024;
 
-/// A lock that no thread waits for is looked at once in this many of its first acquisitions.
-const LOOKED_AT: u32 = 16;
+/// A lock that no thread waits for is looked at once in this many of its first acquisitions, in
+/// case one does by then. A pair takes 7.1 ns meanwhile, 7.8 with 16, and 6.8 with [`SAMPLE`].
+const LOOKED_AT: u32 = 64;
 
 /// The chosen one of those `rate` numbers, a power of two, that `count` is among. At a rate above
 /// [`SAMPLE`] it is one of those that are chosen at that one.

@@ -249,34 +249,22 @@ fn left_out(taken: u64, ns: u64) -> u32 {
     (often.min(LEFT_OUT.into()) as u32).saturating_sub(1)
 }
 
-/// Whether the owner that has acquired a lock after `count` others is noted.
-#[inline]
-pub fn notes(object: usize, count: u32) -> bool {
-    let Some(waits) = waits() else {
-        return false;
-    };
-    let again = waits.owner(object as u64).again.load(Relaxed);
-    !is_left_out(again, count)
-}
-
 /// How many acquisitions of a lock pass, after `count` of them, before one's owner has to be noted,
 /// if threads wait for it then.
 pub fn left(object: usize, count: u32, is_waited_for: bool) -> u32 {
-    let Some(waits) = waits() else {
-        return u32::MAX;
-    };
-    let again = waits.owner(object as u64).again.load(Relaxed);
+    waits().map_or(u32::MAX, |waits| {
+        let again = waits.owner(object as u64).again.load(Relaxed);
+        left_before(again, count, is_waited_for)
+    })
+}
+
+/// The same before the acquisition number `again`, unless that is past.
+fn left_before(again: u32, count: u32, is_waited_for: bool) -> u32 {
     match again.wrapping_sub(count) {
         left if left <= LEFT_OUT => left,
         _ if is_waited_for => 0,
         _ => u32::MAX,
     }
-}
-
-/// Whether the acquisition after `count` others is one of those before the number `again`.
-#[inline(always)]
-fn is_left_out(again: u32, count: u32) -> bool {
-    again.wrapping_sub(count).wrapping_sub(1) < LEFT_OUT
 }
 
 /// Records a wait that has ended.
@@ -408,10 +396,10 @@ mod tests {
     #[test]
     fn owners_are_left_out_up_to_a_number_of_acquisitions() {
         let again = 1_000_u32;
-        let first = (0..2_000_u32).find(|&count| is_left_out(again, count));
+        let first = (0..2_000_u32).find(|&count| left_before(again, count, true) != 0);
         assert_eq!(first, Some(again - LEFT_OUT));
-        let many = (0..2_000).filter(|&count| is_left_out(again, count));
+        let many = (0..2_000).filter(|&count| left_before(again, count, true) != 0);
         assert_eq!(many.count(), LEFT_OUT as usize);
-        assert!(is_left_out(5, u32::MAX));
+        assert_ne!(left_before(5, u32::MAX, true), 0);
     }
 }

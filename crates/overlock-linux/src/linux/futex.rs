@@ -26,9 +26,9 @@ const IS_FILTERED: bool = cfg!(target_os = "android");
 
 /// Runs the command. False if the system refuses it.
 pub(super) fn membarrier(what: Membarrier) -> bool {
-    // SAFETY: a barrier, or the right to one.
     !cfg!(miri)
         && !IS_FILTERED
+        // SAFETY: a barrier, or the right to one.
         && unsafe { crate::system_call!(libc::SYS_membarrier, what as i32, 0) } == 0
 }
 
