@@ -59,7 +59,8 @@
 #define OVL_PRIVATE_ASSERT(condition) static_assert(condition, "overlock.h does not fit this compiler")
 extern "C" {
 #else
-#define OVL_PRIVATE_ASSERT(condition) _Static_assert(condition, "overlock.h does not fit this compiler")
+/* GCC and Clang have it in older dialects too, as an extension. */
+#define OVL_PRIVATE_ASSERT(condition) __extension__ _Static_assert(condition, "overlock.h does not fit this compiler")
 #endif
 
 /* Where <time.h> leaves it out: in old dialects without POSIX. */
@@ -206,7 +207,7 @@ int ovl_cond_broadcast(ovl_cond_t *cond);
  * is counted, and then costs nothing later. Ends with ovl_mutex_destroy, ovl_mutex_init or
  * OVL_MUTEX_INIT. A mutex that is freed without ovl_mutex_destroy keeps its place among 8192 until
  * another one lies there. 0, EINVAL: the name is null, or ENOMEM: there are too many locks with
- * names. */
+ * names, or ovl_use_futex_alone() came before the first name. */
 int ovl_mutex_name(ovl_mutex_t *mutex, const char *name);
 
 /* The same for a reader-writer lock. Its name ends with ovl_rwlock_destroy or ovl_rwlock_init only:
@@ -262,11 +263,18 @@ int ovl_private_trylock(ovl_mutex_t *mutex) __asm__("ovl_mutex_trylock");
 int ovl_private_timedlock(ovl_mutex_t *mutex, const struct timespec *deadline) __asm__("ovl_mutex_timedlock");
 int ovl_private_unlock(ovl_mutex_t *mutex) __asm__("ovl_mutex_unlock");
 
+#ifdef __cplusplus
+#define OVL_PRIVATE_BYTE(mutex) reinterpret_cast<uint8_t *>(&(mutex)->ovl_state)
+#else
+#define OVL_PRIVATE_BYTE(mutex) ((uint8_t *)&(mutex)->ovl_state)
+#endif
+
 /* Takes a mutex whose first byte is 0, else tells that byte. Bit 0 says that the mutex is held. The
  * other bits tell of waiters: with these the library knows what to do. */
 OVL_PRIVATE_INLINE int ovl_private_take(ovl_mutex_t *mutex, uint8_t *ovl_seen) {
+    const uint8_t ovl_held = 1;
     *ovl_seen = 0;
-    return __builtin_expect(__atomic_compare_exchange_n((uint8_t *)&mutex->ovl_state, ovl_seen, (uint8_t)1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1);
+    return __builtin_expect(__atomic_compare_exchange_n(OVL_PRIVATE_BYTE(mutex), ovl_seen, ovl_held, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1) != 0;
 }
 
 OVL_PRIVATE_INLINE int ovl_mutex_lock(ovl_mutex_t *mutex) {
@@ -285,8 +293,9 @@ OVL_PRIVATE_INLINE int ovl_mutex_timedlock(ovl_mutex_t *mutex, const struct time
 }
 
 OVL_PRIVATE_INLINE int ovl_mutex_unlock(ovl_mutex_t *mutex) {
+    const uint8_t ovl_free = 0;
     uint8_t ovl_seen = 1;
-    return __builtin_expect(__atomic_compare_exchange_n((uint8_t *)&mutex->ovl_state, &ovl_seen, (uint8_t)0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED), 1) ? 0 : ovl_private_unlock(mutex);
+    return __builtin_expect(__atomic_compare_exchange_n(OVL_PRIVATE_BYTE(mutex), &ovl_seen, ovl_free, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED), 1) ? 0 : ovl_private_unlock(mutex);
 }
 #endif
 

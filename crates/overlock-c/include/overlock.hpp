@@ -10,8 +10,10 @@
 #ifndef OVERLOCK_HPP
 #define OVERLOCK_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 
 #include "overlock.h"
@@ -36,7 +38,10 @@ timespec after(const std::chrono::duration<Rep, Period>& timeout) {
     const std::chrono::nanoseconds nanos = end.time_since_epoch();
     timespec at = timespec();
     if (nanos.count() > 0) {
-        at.tv_sec = static_cast<decltype(at.tv_sec)>(nanos.count() / 1000000000);
+        typedef decltype(at.tv_sec) seconds;
+        // Seconds of 32 bits end after 68 years.
+        const long long last = std::numeric_limits<seconds>::max();
+        at.tv_sec = static_cast<seconds>(std::min<long long>(nanos.count() / 1000000000, last));
         at.tv_nsec = static_cast<decltype(at.tv_nsec)>(nanos.count() % 1000000000);
     }
     return at;
@@ -45,12 +50,16 @@ timespec after(const std::chrono::duration<Rep, Period>& timeout) {
 // Calls `attempt` with a moment of any clock, and again if that clock is set meanwhile.
 template <class Clock, class Duration, class Attempt>
 bool until(const std::chrono::time_point<Clock, Duration>& end, Attempt attempt) {
-    do {
-        if (attempt(after(end - Clock::now()))) {
+    for (;;) {
+        const auto now = Clock::now();
+        // A moment long ago is too far away for a subtraction.
+        if (attempt(end <= now ? after(Duration::zero()) : after(end - now))) {
             return true;
         }
-    } while (Clock::now() < end);
-    return false;
+        if (end <= Clock::now()) {
+            return false;
+        }
+    }
 }
 
 }  // namespace detail

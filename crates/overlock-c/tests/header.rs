@@ -42,6 +42,16 @@ fn its_numbers_are_those_of_the_library() {
     );
 }
 
+/// Fails where the header has a warning that a careful program turns on.
+#[test]
+fn it_compiles_without_a_warning_in_older_dialects_too() {
+    let workshop = Workshop::new();
+    for dialect in ["-std=gnu89", "-std=c99", "-std=gnu99", "-std=gnu17"] {
+        let options = [dialect, "-O2", "-Wconversion", "-Wcast-qual", "-Wundef"];
+        workshop.compile("tests/programs/probes.c", Library::Shared, &options);
+    }
+}
+
 /// The initialisers of C are all zero.
 #[test]
 fn zeroed_memory_is_a_new_lock() {

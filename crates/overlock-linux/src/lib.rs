@@ -8,7 +8,8 @@
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!(
     "overlock-linux works on Linux and Android only. Crate overlock takes overlock-threads on other \
-     systems."
+     systems. Its features `stat`, `lockdep` and `deadlock_detection` are for Linux: name them under \
+     [target.'cfg(target_os = \"linux\")'.dependencies]"
 );
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

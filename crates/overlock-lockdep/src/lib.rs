@@ -39,6 +39,13 @@
 //! `hooks` both calls happen by themselves.
 #![deny(missing_docs)]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "overlock-lockdep works on Linux only. A program for other systems too names the features \
+     `lockdep` and `deadlock_detection` of overlock under \
+     [target.'cfg(target_os = \"linux\")'.dependencies]"
+);
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;

@@ -9,7 +9,7 @@ use crate::base as raw;
 use crate::cancel::{CancelToken, Cancelled};
 use crate::guard::{Guard, Place, sealed::Sealed};
 use crate::lock::Exclusive;
-use crate::{System, deadline, watch};
+use crate::{RawCondvar, System, deadline, watch};
 
 /// A condition variable, for any guard of a [`Lock`](crate::lock::Lock): of a
 /// [`Mutex`](crate::Mutex), a [`SpinLock`](crate::SpinLock), an [`RtMutex`](crate::RtMutex), or an
@@ -84,6 +84,12 @@ impl Condvar {
         Condvar {
             raw: raw::Condvar::new(),
         }
+    }
+
+    /// Returns the condition variable that this one is made of.
+    #[inline]
+    pub const fn raw(&self) -> &RawCondvar {
+        &self.raw
     }
 
     /// Notifies the longest waiter, and returns whether there was one. The caller need not hold the

@@ -48,12 +48,44 @@
 //!
 //! The locks are there for Linux, Android, Windows, macOS, iOS, the BSDs, and wherever else the
 //! standard library has threads. WebAssembly without threads has them too: there a wait without a
-//! deadline panics. `RtMutex`, which needs priority inheritance, and the features `lockdep`,
-//! `deadlock_detection` and `stat` exist with `target_os = "linux"` and `"android"` alone.
+//! deadline panics. `RtMutex`, which needs priority inheritance, exists on Linux and Android. The
+//! features `lockdep`, `deadlock_detection` and `stat` are for Linux: a program for other systems
+//! too names them under `[target.'cfg(target_os = "linux")'.dependencies]`.
 //!
 //! On Linux the locks need the system call `futex`. `membarrier`, `sched_yield` and `futex_waitv`
 //! are extras. A program calls `Linux::use_futex_alone` before it installs a seccomp filter that
 //! refuses the extras.
+//!
+//! # Fork
+//!
+//! A child of `fork` has one of its parent's threads. It may use what no other thread held or
+//! waited for at that moment, and what it makes itself. It first forgets who waited for the others:
+//!
+//! ```
+//! # #[cfg(any(target_os = "linux", target_os = "android"))] {
+//! use overlock::{Mutex, RwLock, rw::RawForkRwLock, sleep::RawFork};
+//!
+//! static JOBS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+//! static NAMES: RwLock<Vec<String>> = RwLock::new(Vec::new());
+//!
+//! /// # Safety
+//! ///
+//! /// The process is a child of fork, has one thread, and has used no lock yet.
+//! unsafe fn forget_others() {
+//!     // SAFETY: the caller's promise.
+//!     unsafe { overlock::Linux::after_fork() };
+//!     // SAFETY: as above. Nothing is unlocked.
+//!     unsafe { JOBS.raw().forget_waiters() };
+//!     let is_writer = false; // this thread, at the fork
+//!     // SAFETY: as above.
+//!     unsafe { NAMES.raw().forget_waiters(is_writer) };
+//! }
+//! # let _ = forget_others as unsafe fn();
+//! # }
+//! ```
+//!
+//! Its thread still holds its locks, and those of other threads stay held. [`Condvar::raw`] forgets
+//! waiters too. A [`Semaphore`], [`Barrier`] or [`WwMutex`] with waiters is not used again.
 //!
 //! # Two copies in a process
 //!
@@ -111,8 +143,8 @@
 //!
 //! - `lock_api`: the `Raw*` traits of lock_api 0.5 for the raw locks. It needs Rust 1.95, the rest
 //!   1.85.
-//! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`] and [`rwlock::SharedLock`], as their
-//!   data.
+//! - `serde`: `Serialize` and `Deserialize` for [`lock::Lock`], [`rwlock::SharedLock`] and
+//!   [`reentrant::ReentrantLock`], as their data.
 //! - `family`: the kernel's lock family for threads, as raw locks in `spin`, [`sleep`] and
 //!   [`rw`].
 //! - `stat`: acquisitions and waits by the locks' [names](lock::Lock::named), which the program reads,
@@ -147,6 +179,12 @@
 //! in modules are the real ones: the checker does not see them, and hangs where they wait.
 #![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(all(feature = "stat", not(target_os = "linux")))]
+compile_error!(
+    "the feature `stat` of overlock is for Linux: name it under \
+     [target.'cfg(target_os = \"linux\")'.dependencies]"
+);
 
 pub mod barrier;
 mod base;

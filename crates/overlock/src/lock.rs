@@ -100,6 +100,13 @@ impl<R, T> Lock<R, T> {
         }
     }
 
+    /// [`from_raw`](Self::from_raw), by the name that parking_lot had for it until 0.12.
+    #[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
+    #[inline]
+    pub const fn const_new(raw: R, data: T) -> Self {
+        Self::from_raw(raw, data)
+    }
+
     /// Consumes the lock and returns the data.
     #[inline]
     pub fn into_inner(self) -> T {

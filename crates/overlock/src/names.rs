@@ -328,28 +328,28 @@ pub type RawCondvar = Condvar<System>;
 
 /// [`Mutex::new`](Lock::new), by the name that parking_lot had for it until 0.12.
 #[inline]
-#[cfg_attr(feature = "lockdep", track_caller)]
+#[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
 pub const fn const_mutex<T>(data: T) -> Mutex<T> {
     Mutex::new(data)
 }
 
 /// [`RwLock::new`](SharedLock::new), by the name that parking_lot had for it until 0.12.
 #[inline]
-#[cfg_attr(feature = "lockdep", track_caller)]
+#[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
 pub const fn const_rwlock<T>(data: T) -> RwLock<T> {
     RwLock::new(data)
 }
 
 /// [`FairMutex::new`](Lock::new), by the name that parking_lot had for it until 0.12.
 #[inline]
-#[cfg_attr(feature = "lockdep", track_caller)]
+#[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
 pub const fn const_fair_mutex<T>(data: T) -> FairMutex<T> {
     FairMutex::new(data)
 }
 
 /// [`ReentrantMutex::new`](ReentrantLock::new), by the name that parking_lot had for it until 0.12.
 #[inline]
-#[cfg_attr(feature = "lockdep", track_caller)]
+#[cfg_attr(any(feature = "lockdep", feature = "stat"), track_caller)]
 pub const fn const_reentrant_mutex<T>(data: T) -> ReentrantMutex<T> {
     ReentrantMutex::new(data)
 }

@@ -17,7 +17,8 @@
 
 pub use overlock_core::Instant;
 pub use overlock_core::raw::{
-    ConstLock, RawDowngradeRwLock, RawFairRwLock, RawRwLock, RawTimedRwLock, RawUpgradeRwLock,
+    ConstLock, RawDowngradeRwLock, RawFairRwLock, RawForkRwLock, RawRecursiveRwLock, RawRwLock,
+    RawTimedRwLock, RawUpgradeRwLock,
 };
 
 use crate::System;

@@ -24,7 +24,9 @@
 //! and its variants need the feature `family`.
 
 pub use overlock_core::Instant;
-pub use overlock_core::raw::{ConstLock, RawCancelLock, RawFairLock, RawLock, RawTimedLock};
+pub use overlock_core::raw::{
+    ConstLock, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock,
+};
 
 use crate::System;
 

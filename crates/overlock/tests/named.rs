@@ -8,7 +8,7 @@ use std::time::Duration;
 use overlock::stat::{self, Figures, Kind};
 use overlock::{
     Condvar, FairMutex, Mutex, MutexGuard, RecursiveRwLock, ReentrantMutex, RwLock,
-    RwLockUpgradableReadGuard, RwLockWriteGuard, SendMutex, SendRwLock,
+    RwLockUpgradableReadGuard, RwLockWriteGuard, SendMutex, SendRwLock, const_mutex,
 };
 
 static POOL: Mutex<u64> = Mutex::named("pool", 0);
@@ -136,6 +136,12 @@ fn figures_are_those_of_the_acquisitions_and_waits() {
     let line = report.lines().find(|line| line.starts_with("of "));
     let words: Vec<_> = line.unwrap_or(&report).split_whitespace().collect();
     assert_eq!(words[2..5], ["mutex", "6", "0"], "{report}");
+
+    // So is one that is made by a name of parking_lot 0.12.
+    let (old, line) = (const_mutex(0), line!());
+    *old.lock() += 1;
+    let name = format!("of {}:{line}", file!());
+    assert_eq!(figures(&name, Kind::Mutex).acquisitions, 1);
 
     // The other types have names too. An acquisition that is sent ends where it is released.
     static FAIR: FairMutex<u64> = FairMutex::named("fair", 0);

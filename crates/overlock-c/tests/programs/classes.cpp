@@ -80,12 +80,15 @@ void limits() {
         CHECK(!shared.try_lock_shared_until(steady_clock::now() + wait));
         CHECK(steady_clock::now() - start >= 6 * wait - milliseconds(1));
         CHECK(!lock.try_lock_for(milliseconds(-1)));
+        CHECK(!lock.try_lock_until(steady_clock::time_point::min()));
+        CHECK(!shared.try_lock_shared_until(std::chrono::system_clock::time_point::min()));
         CHECK(!lock.try_lock() && !shared.try_lock() && !shared.try_lock_shared());
     }).join();
 
     steady_clock::time_point start = steady_clock::now();
     CHECK(changed.wait_for(guard, wait) == std::cv_status::timeout);
     CHECK(changed.wait_until(guard, std::chrono::system_clock::now() + wait) == std::cv_status::timeout);
+    CHECK(changed.wait_until(guard, steady_clock::time_point::min()) == std::cv_status::timeout);
     CHECK(!changed.wait_for(guard, wait, [] { return false; }));
     CHECK(!changed.wait_until(guard, steady_clock::now() + wait, [] { return false; }));
     CHECK(steady_clock::now() - start >= 4 * wait - milliseconds(1));

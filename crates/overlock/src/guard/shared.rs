@@ -134,6 +134,22 @@ impl<'a, T: ?Sized, M: Mode> MappedSharedGuard<'a, T, M> {
             Err(error) => Err((s, error)),
         }
     }
+
+    /// [`try_map_or_err`](Self::try_map_or_err), by the name that lock_api 0.4 has for it here.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn try_map_or_else<U: ?Sized, F, E>(
+        s: Self,
+        f: F,
+    ) -> Result<MappedSharedGuard<'a, U, M>, (Self, E)>
+    where
+        F: FnOnce(&T) -> Result<&U, E>,
+    {
+        Self::try_map_or_err(s, f)
+    }
 }
 
 impl<T: ?Sized, M: Mode> Deref for MappedSharedGuard<'_, T, M> {

@@ -20,6 +20,7 @@ mod reports;
 mod sent;
 mod sharing;
 mod sizes;
+mod traits;
 mod unwinding;
 mod waits;
 

@@ -70,6 +70,25 @@ fn constructors() {
     static CONDVAR: parking_lot::Condvar = parking_lot::Condvar::new();
     static ONCE: parking_lot::Once = parking_lot::Once::new();
 
+    static OLD_MUTEX: parking_lot::Mutex<u8> =
+        parking_lot::Mutex::const_new(<parking_lot::RawMutex as lock_api::RawMutex>::INIT, 5);
+    static OLD_RWLOCK: parking_lot::RwLock<u8> =
+        parking_lot::RwLock::const_new(<parking_lot::RawRwLock as lock_api::RawRwLock>::INIT, 6);
+    static OLD_NESTED: parking_lot::ReentrantMutex<u8> = parking_lot::ReentrantMutex::const_new(
+        <parking_lot::RawMutex as lock_api::RawMutex>::INIT,
+        parking_lot::RawThreadId::INIT,
+        7,
+    );
+
+    assert_eq!(
+        *OLD_MUTEX.lock() + *OLD_RWLOCK.read() + *OLD_NESTED.lock(),
+        18
+    );
+    let _: &parking_lot::RawCondvar = CONDVAR.raw();
+    let reader = parking_lot::RwLockReadGuard::map(OLD_RWLOCK.read(), |data| data);
+    let refused =
+        parking_lot::MappedRwLockReadGuard::try_map_or_else(reader, |_| Err::<&u8, _>(()));
+    assert!(refused.is_err());
     assert_eq!(*MUTEX.lock() + *FAIR.lock(), 3);
     assert_eq!(*NESTED.lock() + *RWLOCK.read(), 7);
     assert!(!CONDVAR.notify_one());
