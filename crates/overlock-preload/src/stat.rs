@@ -128,11 +128,11 @@ pub(crate) fn notes_owner(object: usize, count: u32) -> bool {
     config::is_profiled() && single::left(object, count, true) == 0
 }
 
-/// Has the release of a lock looked at, for the sake of a waiter: `observed` is the number of its
-/// owner's flight.
+/// Has the release of a lock looked at, for a waiter's [profile](single): `observed` is the number
+/// of its owner's flight.
 #[inline]
 pub(crate) fn has_release_noted(observed: &AtomicU32) {
-    if observed.load(Relaxed) == 0 {
+    if config::is_profiled() && observed.load(Relaxed) == 0 {
         // Relaxed: a late or lost mark is a release that is not noted. The number of a flight that
         // an owner stores meanwhile has its release looked at, too.
         _ = observed.compare_exchange(0, flight::NOTED, Relaxed, Relaxed);

@@ -23,8 +23,8 @@ pub use hash::{Keyed, Place, place};
 pub use text::Path;
 pub use waits::{
     GAVE_UP, IS_LOCK, LIVE, Live, NOT_MEASURED, OUR_OWNER, OWNERS, Owned, Owner, RECORDS, Record,
-    SUMMED, THEIR_OWNER, THREADS, Thread, UNCOUNTED, WAITS_MAGIC, WAITS_PREFIX, WAITS_VERSION,
-    Waits, WaitsHeader,
+    SPUN, SUMMED, THEIR_OWNER, THREADS, Thread, UNCOUNTED, WAITS_MAGIC, WAITS_PREFIX,
+    WAITS_VERSION, Waits, WaitsHeader,
 };
 
 /// The first bytes of the file.

@@ -206,7 +206,7 @@ pub struct Record {
     pub holder_stack: AtomicU32,
     /// How often others acquired the lock meanwhile.
     pub passed: AtomicU32,
-    /// [`GAVE_UP`], [`IS_LOCK`] and [`SUMMED`]
+    /// [`GAVE_UP`], [`IS_LOCK`], [`SUMMED`] and [`SPUN`]
     pub flags: AtomicU32,
     pub object: AtomicU64,
     pub began_ns: AtomicU64,
@@ -225,6 +225,8 @@ pub const IS_LOCK: u32 = 2;
 /// Of a record: short waits of a thread for one lock. The longest ended at the end. Their number is
 /// in place of the CPU time, and the sum of their times in place of the release.
 pub const SUMMED: u32 = 4;
+/// Of a record: the waiter never slept. A spin ends soon, so in a long one it had no CPU.
+pub const SPUN: u32 = 8;
 
 /// No CPU time.
 pub const NOT_MEASURED: u64 = u64::MAX;

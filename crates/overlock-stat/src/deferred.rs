@@ -36,9 +36,14 @@ pub struct Sum {
     pub holder: Holder,
 }
 
+/// The number of spots of which a thread has sums.
+const SUMS: usize = 4;
+
 struct Mine {
-    sum: Cell<Option<Sum>>,
-    /// Of the process that the sum is of.
+    sums: [Cell<Option<Sum>>; SUMS],
+    /// The spots that these are of: entries and objects. It is a hint.
+    spots: [Cell<(u32, usize)>; SUMS],
+    /// Of the process that the sums are of.
     generation: Cell<u32>,
     /// When a short wait was recorded by itself.
     recorded_ns: Cell<u64>,
@@ -50,7 +55,8 @@ thread_local! {
     /// It has no destructor and no lazy initialisation, so it exists at any time.
     static MINE: Mine = const {
         Mine {
-            sum: Cell::new(None),
+            sums: [const { Cell::new(None) }; SUMS],
+            spots: [const { Cell::new(NO_SPOT) }; SUMS],
             generation: Cell::new(0),
             recorded_ns: Cell::new(0),
             is_busy: Cell::new(false),
@@ -58,26 +64,53 @@ thread_local! {
     };
 }
 
+const NO_SPOT: (u32, usize) = (NO_ENTRY, 0);
+
 impl Mine {
-    /// Takes the sum, and gives back what `change` makes of it, unless a signal handler has
-    /// interrupted just that. A handler that jumps out of it leaves the thread without sums.
-    fn change<T>(&self, change: impl FnOnce(Option<Sum>) -> (Option<Sum>, T)) -> Option<T> {
+    /// The place of the sum of this spot, or one without a sum.
+    fn place(&self, spot: (u32, usize)) -> Option<usize> {
+        let position = |of| self.spots.iter().position(|known| known.get() == of);
+        position(spot).or_else(|| position(NO_SPOT))
+    }
+
+    /// Takes the sum at a place, and gives back what `change` makes of it, unless a signal handler
+    /// has interrupted just that. A handler that jumps out of it leaves the thread without sums.
+    fn change<T>(
+        &self,
+        place: usize,
+        change: impl FnOnce(Option<Sum>) -> (Option<Sum>, T),
+    ) -> Option<T> {
         if self.is_busy.replace(true) {
             return None;
         }
         // A handler of this thread sees all or nothing.
         compiler_fence(SeqCst);
         let generation = threads::generation();
-        let before = self.sum.take();
-        // That of a parent is the parent's.
-        let before = before.filter(|_| self.generation.get() == generation);
+        if self.generation.replace(generation) != generation {
+            // Those of a parent are the parent's.
+            self.sums.iter().for_each(|sum| sum.set(None));
+            self.spots.iter().for_each(|spot| spot.set(NO_SPOT));
+        }
+        let before = self.sums[place].take();
         let (after, result) = change(before);
-        self.generation.set(generation);
-        self.sum.set(after);
+        let spot = after.map_or(NO_SPOT, |sum| (sum.at.entry, sum.at.object));
+        self.spots[place].set(spot);
+        self.sums[place].set(after);
         compiler_fence(SeqCst);
         self.is_busy.set(false);
         Some(result)
     }
+}
+
+/// Whether a wait that begins now will be part of the thread's sums, if it is as short as most at
+/// its entry.
+pub fn expects(at: &Spot, now: u64) -> bool {
+    let recorded_ns = MINE.with(|mine| mine.recorded_ns.get());
+    // Those that are recorded by themselves tell about the others: of these all is noted.
+    now.saturating_sub(recorded_ns) < EACH_NS
+        && at
+            .entry()
+            .is_some_and(|(_, entry)| !single::has_long_waits(entry))
 }
 
 /// Adds a wait that ends now to the thread's sums. Returns false if it is to be recorded by itself.
@@ -90,7 +123,8 @@ pub fn takes(at: &Spot, now: u64, waited: &Waited) -> bool {
             mine.recorded_ns.set(now);
             return false;
         }
-        let added = mine.change(|sum| {
+        let place = mine.place((at.entry, at.object));
+        let add = |sum: Option<Sum>| {
             let none = Sum {
                 at: *at,
                 waits: 0,
@@ -113,17 +147,24 @@ pub fn takes(at: &Spot, now: u64, waited: &Waited) -> bool {
             new.passed_most = new.passed_most.max(waited.passed);
             (new.ended_ns, new.holder) = (now, waited.holder);
             (Some(new), true)
-        });
+        };
+        let added = place.and_then(|place| mine.change(place, add));
         added.unwrap_or(false)
     })
 }
 
 /// Records the thread's sums.
 pub fn flush() {
-    let sum = MINE.with(|mine| mine.change(|sum| (None, sum)));
-    if let Some(sum) = sum.flatten() {
-        record::sum(&sum);
+    for place in 0..SUMS {
+        if let Some(sum) = taken(place) {
+            record::sum(&sum);
+        }
     }
+}
+
+fn taken(place: usize) -> Option<Sum> {
+    let sum = MINE.with(|mine| mine.change(place, |sum| (None, sum)));
+    sum.flatten()
 }
 
 #[cfg(test)]
@@ -147,9 +188,18 @@ mod tests {
         assert_eq!(waits.filter(|&taken| !taken).count(), 20);
         let now = EACH_NS + 1_001_000;
         assert!(!takes(&spot(3), now, &waited(SHORT_NS)));
-        assert!(!takes(&spot(4), now, &waited(500)));
-        let sum = MINE.with(|mine| mine.change(|sum| (None, sum)));
-        let sum = sum.flatten().unwrap();
+        // One by itself, those of other spots, and of one too many.
+        for (entry, is_taken) in [
+            (4, false),
+            (4, true),
+            (5, true),
+            (6, true),
+            (7, false),
+            (6, true),
+        ] {
+            assert_eq!(takes(&spot(entry), now, &waited(500)), is_taken, "{entry}");
+        }
+        let sum = taken(0).unwrap();
         assert_eq!(
             (sum.waits, sum.wait_ns, sum.longest_ns),
             (980, 490_000, 500)
@@ -170,19 +220,18 @@ mod tests {
             holder: Holder::default(),
         };
         MINE.with(|mine| {
-            mine.change(|_| (Some(sum), ()));
-            let inside = mine.change(|sum| {
-                let handlers = mine.change(|sum| (None, sum.is_some()));
+            mine.change(0, |_| (Some(sum), ()));
+            let inside = mine.change(0, |sum| {
+                let handlers = mine.change(0, |sum| (None, sum.is_some()));
                 (sum, handlers)
             });
             assert_eq!(inside, Some(None));
-            let waits = mine.change(|sum| (None, sum.map(|sum| sum.waits)));
-            assert_eq!(waits, Some(Some(5)));
+            assert_eq!(taken(0).map(|sum| sum.waits), Some(5));
         });
     }
 
     #[test]
-    fn the_sum_of_a_parent_is_not_the_childs() {
+    fn the_sums_of_a_parent_are_not_the_childs() {
         MINE.with(|mine| {
             mine.generation.set(threads::generation().wrapping_sub(1));
             let sum = Sum {
@@ -195,8 +244,12 @@ mod tests {
                 ended_ns: 0,
                 holder: Holder::default(),
             };
-            mine.sum.set(Some(sum));
-            assert_eq!(mine.change(|sum| (None, sum.is_some())), Some(false));
+            for place in 0..SUMS {
+                mine.sums[place].set(Some(sum));
+            }
+            for place in 0..SUMS {
+                assert!(taken(place).is_none(), "{place}");
+            }
         });
     }
 }

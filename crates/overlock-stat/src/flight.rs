@@ -5,7 +5,7 @@
 //! F-end (release) pairs with F-begin (acquire).
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 
 use overlock_shared::NOT_MEASURED;
 
@@ -40,6 +40,7 @@ struct Slot {
     holder_tid: AtomicU32,
     released_ns: AtomicU64,
     ran_ns: AtomicU64,
+    has_spun: AtomicBool,
 }
 
 const NO_WAIT: u64 = u64::MAX;
@@ -59,6 +60,7 @@ static SLOTS: [Slot; FLIGHTS] = [const {
         holder_tid: AtomicU32::new(0),
         released_ns: AtomicU64::new(0),
         ran_ns: AtomicU64::new(0),
+        has_spun: AtomicBool::new(false),
     }
 }; FLIGHTS];
 
@@ -86,6 +88,8 @@ pub struct Waited {
     pub released_ns: u64,
     /// The holder's CPU time during the wait; [`NOT_MEASURED`] where that is not known.
     pub ran_ns: u64,
+    /// The waiter never slept.
+    pub has_spun: bool,
 }
 
 impl Waited {
@@ -97,6 +101,7 @@ impl Waited {
             passed,
             released_ns: 0,
             ran_ns: NOT_MEASURED,
+            has_spun: false,
         }
     }
 }
@@ -146,6 +151,7 @@ pub fn begin(at: Spot, now_ns: u64, weight: u32, waited: Option<Waited>) -> u32 
     slot.passed.store(waited.passed, Relaxed);
     slot.released_ns.store(waited.released_ns, Relaxed);
     slot.ran_ns.store(waited.ran_ns, Relaxed);
+    slot.has_spun.store(waited.has_spun, Relaxed);
     index as u32 + 1
 }
 
@@ -165,6 +171,7 @@ pub fn end(number: u32) -> Option<Flight> {
         passed: slot.passed.load(Relaxed),
         released_ns: slot.released_ns.load(Relaxed),
         ran_ns: slot.ran_ns.load(Relaxed),
+        has_spun: slot.has_spun.load(Relaxed),
     });
     let flight = Flight {
         at: Spot {

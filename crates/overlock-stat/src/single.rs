@@ -9,8 +9,8 @@ use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_shared::{
-    Entry, GAVE_UP, IS_LOCK, LIVE, NOT_MEASURED, Owned, Owner, RECORDS, SUMMED, Thread, UNCOUNTED,
-    WAITS_MAGIC, WAITS_VERSION, Waits,
+    Entry, GAVE_UP, IS_LOCK, LIVE, NOT_MEASURED, Owned, Owner, RECORDS, SPUN, SUMMED, Thread,
+    UNCOUNTED, WAITS_MAGIC, WAITS_VERSION, Waits,
 };
 
 use crate::Site;
@@ -110,7 +110,8 @@ pub fn begin(at: &Spot, began_ns: u64, holder: u32, count: u32) -> Shown {
     shown
 }
 
-fn has_long_waits(entry: &Entry) -> bool {
+/// Whether those at this entry are, on average.
+pub fn has_long_waits(entry: &Entry) -> bool {
     let count = entry.contentions.load(Relaxed);
     // Nothing is known of the first one.
     entry.wait_ns.load(Relaxed) >= count.saturating_mul(LONG_NS)
@@ -313,7 +314,8 @@ pub fn record(at: &Spot, entry: &Entry, (began, ended): (u64, u64), waited: &Wai
     record.holder_site.store(waited.holder.site, Relaxed);
     record.holder_stack.store(waited.holder.stack, Relaxed);
     record.passed.store(waited.passed, Relaxed);
-    record.flags.store(flags, Relaxed);
+    let spun = flag(waited.has_spun, SPUN);
+    record.flags.store(flags | spun, Relaxed);
     record.object.store(at.object as u64, Relaxed);
     record.began_ns.store(began, Relaxed);
     record.ended_ns.store(ended, Relaxed);
@@ -345,8 +347,11 @@ pub fn may_sum(ns: u64) -> bool {
 
 /// The flags of a record.
 pub fn flags(gave_up: bool, is_lock: bool) -> u32 {
-    let flag = |is: bool, flag| if is { flag } else { 0 };
     flag(gave_up, GAVE_UP) | flag(is_lock, IS_LOCK)
+}
+
+fn flag(is: bool, flag: u32) -> u32 {
+    if is { flag } else { 0 }
 }
 
 /// The figures of the calling thread.

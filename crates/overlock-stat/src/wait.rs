@@ -11,7 +11,7 @@ pub struct Wait {
     pub began_ns: u64,
     holder: Holder,
     count: u32,
-    shown: Shown,
+    shown: Option<Shown>,
 }
 
 /// A wait that has ended with a lock.
@@ -26,14 +26,39 @@ pub struct Over {
 impl Wait {
     /// Begins a wait for a lock that is held by `holder`; `count` is the lock's acquisition count.
     pub fn begin(at: Spot, holder: Holder, count: u32) -> Self {
-        let began_ns = clock::now();
+        let mut wait = Self::begin_unseen(at, holder, count);
+        wait.show();
+        wait
+    }
+
+    /// The same, but the wait is not [shown](Self::show) yet where it is expected to be so short
+    /// that nothing but its length is of interest.
+    pub fn begin_briefly(at: Spot, holder: Holder, count: u32) -> Self {
+        let mut wait = Self::begin_unseen(at, holder, count);
+        if !deferred::expects(&wait.at, wait.began_ns) {
+            wait.show();
+        }
+        wait
+    }
+
+    fn begin_unseen(at: Spot, holder: Holder, count: u32) -> Self {
         Wait {
-            shown: single::begin(&at, began_ns, holder.tid, count),
             at,
-            began_ns,
+            began_ns: clock::now(),
             holder,
             count,
+            shown: None,
         }
+    }
+
+    pub fn is_shown(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    /// Shows the wait while it lasts.
+    pub fn show(&mut self) {
+        let shown = single::begin(&self.at, self.began_ns, self.holder.tid, self.count);
+        self.shown = Some(shown);
     }
 
     /// The result of a wait that ends at `now`, while others have acquired the lock `passed` times.
@@ -55,7 +80,7 @@ impl Wait {
     pub fn over_after(self, ns: u64, now: u64, count: u32) -> u32 {
         let passed = count.wrapping_sub(self.count).saturating_sub(1);
         let mut waited = flight::Waited::new(ns, self.holder, passed);
-        self.shown.over(self.at.object, now, &mut waited);
+        self.hide(now, &mut waited);
         if deferred::takes(&self.at, now, &waited) {
             return 0;
         }
@@ -68,18 +93,28 @@ impl Wait {
         let passed = count.wrapping_sub(self.count);
         let now = clock::now();
         let mut waited = self.ends(now, passed);
-        self.shown.over(self.at.object, now, &mut waited);
+        self.hide(now, &mut waited);
         if deferred::takes(&self.at, now, &waited) {
             return;
         }
         record::without_flight(&self.at, 1, Some((now, &waited)));
     }
 
+    /// The wait is over, with the lock.
+    fn hide(&self, now: u64, waited: &mut flight::Waited) {
+        match &self.shown {
+            Some(shown) => shown.over(self.at.object, now, waited),
+            None => waited.has_spun = true,
+        }
+    }
+
     /// Ends the wait without the lock.
     pub fn gave_up(self) {
         let now = clock::now();
         let waited = self.ends(now, 0);
-        self.shown.gave_up();
+        if let Some(shown) = &self.shown {
+            shown.gave_up();
+        }
         record::gave_up(&self.at, now, &waited);
     }
 }

@@ -303,14 +303,35 @@ impl<P: FutexPlatform> Overlock<P> {
     #[inline(never)]
     fn lock_slow(&self, counted: bool, limit: &Limit<'_, P>) -> bool {
         let since = P::ticks();
-        let mut waiter = Contender { since, counted };
+        let waiter = Contender { since, counted };
+        self.spin(&waiter) || self.sleep_and_spin(waiter, limit)
+    }
+
+    /// The same after a spin in vain.
+    #[inline(always)]
+    fn sleep_and_spin(&self, mut waiter: Contender, limit: &Limit<'_, P>) -> bool {
         loop {
-            if self.spin(&waiter) {
-                return true;
-            }
             if let Some(acquired) = self.sleep(&mut waiter, limit) {
                 return acquired;
             }
+            if self.spin(&waiter) {
+                return true;
+            }
+        }
+    }
+
+    /// [`lock`](RawLock::lock) of a lock that was not free, and `before_sleep` is called in the
+    /// middle of it where it takes long enough to sleep.
+    #[doc(hidden)]
+    #[inline]
+    pub fn lock_watched(&self, before_sleep: impl FnOnce()) {
+        let waiter = Contender {
+            since: P::ticks(),
+            counted: false,
+        };
+        if !self.spin(&waiter) {
+            before_sleep();
+            self.sleep_and_spin(waiter, &Limit::NONE);
         }
     }
 

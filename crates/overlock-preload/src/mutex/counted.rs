@@ -10,7 +10,7 @@ use libc::EBUSY;
 use overlock_core::raw::RawLock;
 use overlock_shared::ObjectKind;
 
-use super::functions::lock_generally;
+use super::functions::{acquired, lock_generally};
 use super::{Mutex, Wait, raw};
 use crate::site::{Site, at_cache_line};
 use crate::stat::{self, Spot, Where, flight};
@@ -33,7 +33,9 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
                     probes::mutex_acquired(mutex.address());
                     0
                 }
-                _ => lock_generally(mutex, site),
+                // Neither the validator nor another generation is there, so nothing is left to ask.
+                Some(false) => wait_quickly(mutex, site),
+                None => lock_generally(mutex, site),
             };
         }
         if mutex.knows_its_owner() {
@@ -41,6 +43,11 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
         }
     }
     lock_generally(mutex, site)
+}
+
+#[inline(never)]
+extern "C" fn wait_quickly(mutex: &Mutex, site: Site) -> c_int {
+    acquired(mutex, mutex.wait_counted(Wait::Forever, site))
 }
 
 /// The same for recursive and error-checking mutexes.
@@ -104,7 +111,7 @@ impl Mutex {
     /// The same of a recursive or error-checking one, which another thread may own.
     #[inline(always)]
     fn try_as_owner(&self, site: Site) -> Option<bool> {
-        let count = self.acquisitions();
+        let count = self.acquisitions(false);
         let name = known();
         let is_general = name == 0 || self.main().is_contended();
         if is_general || stat::sampled(count) || self.is_watched(count) {
@@ -135,9 +142,9 @@ impl Mutex {
     }
 
     /// The number of acquisitions, modulo 2^32.
-    fn acquisitions(&self) -> u32 {
+    fn acquisitions(&self, is_plain: bool) -> u32 {
         let plan = self.plan().load(Relaxed);
-        match self.is_plain() {
+        match is_plain {
             true => (plan as u32).wrapping_sub((plan >> u32::BITS) as u32),
             false => plan as u32,
         }
@@ -145,9 +152,9 @@ impl Mutex {
 
     /// The number by which the acquisition after `count` others is chosen: of one that is overdue
     /// that which was due.
-    fn number(&self, count: u32) -> u32 {
+    fn number(&self, is_plain: bool, count: u32) -> u32 {
         let plan = self.plan().load(Relaxed);
-        match self.is_plain() && is_due(plan) {
+        match is_plain && is_due(plan) {
             true => plan as u32,
             false => count,
         }
@@ -173,8 +180,8 @@ impl Mutex {
     }
 
     /// The present owner, as far as it is known.
-    fn holder(&self) -> flight::Holder {
-        let site = match self.is_plain() {
+    fn holder(&self, is_plain: bool) -> flight::Holder {
+        let site = match is_plain {
             true => self.count.load(Relaxed),
             false => (self.plan().load(Relaxed) >> u32::BITS) as u32,
         };
@@ -202,10 +209,11 @@ impl Mutex {
     #[cold]
     pub(super) fn attempt_counted(&self, site: Site) -> c_int {
         stat::takes_lock();
+        let is_plain = self.is_plain();
         let is_waited_for = self.main().is_contended();
         // Before the acquisition, as on the fast path, which calls this for sampled acquisitions.
-        let count = self.acquisitions();
-        let number = self.number(count);
+        let count = self.acquisitions(is_plain);
+        let number = self.number(is_plain, count);
         // A watched one counts for nothing: it is not chosen by chance.
         let watched = self.is_watched(count).then_some(0);
         let weight = stat::weight(number, true).or(watched);
@@ -229,7 +237,7 @@ impl Mutex {
                 0 if is_noted => flight::NOTED,
                 flight => flight,
             };
-            self.is_taken(flight, site);
+            self.is_taken(is_plain, flight, site);
         }
         error
     }
@@ -240,58 +248,80 @@ impl Mutex {
         if matches!(wait, Wait::Adopted | Wait::Again) {
             return self.wait_again_counted(wait, site);
         }
+        // All that the lock says, at once: each access may have to fetch its cache line again from
+        // the owner.
+        let is_plain = self.is_plain();
+        let (holder, count) = (self.holder(is_plain), self.acquisitions(is_plain));
         let at = self.at(site);
-        let waiting = stat::Wait::begin(at, self.holder(), self.acquisitions());
-        stat::has_release_noted(&self.observed);
-        let error = self.take(wait);
-        if error == 0 {
-            let count = self.acquisitions();
-            let over = waiting.over(count);
-            if stat::usage::may_watch(self.address(), over.now) {
-                stat::usage::watch_until(self.address(), count.wrapping_add(1 + WATCHED));
-            }
-            self.is_taken(stat::or_noted(over.flight), site);
+        let mut waiting = match wait {
+            Wait::Forever => stat::Wait::begin_briefly(at, holder, count),
+            _ => stat::Wait::begin(at, holder, count),
+        };
+        let error = if waiting.is_shown() {
+            stat::has_release_noted(&self.observed);
+            self.take(wait)
         } else {
+            self.main().lock_watched(|| {
+                waiting.show();
+                stat::has_release_noted(&self.observed);
+            });
+            0
+        };
+        if error != 0 {
             waiting.gave_up();
+            return error;
         }
-        error
+        let is_noted = waiting.is_shown();
+        let count = self.acquisitions(is_plain);
+        let over = waiting.over(count);
+        if stat::usage::may_watch(self.address(), over.now) {
+            stat::usage::watch_until(self.address(), count.wrapping_add(1 + WATCHED));
+        }
+        let flight = match is_noted {
+            true => stat::or_noted(over.flight),
+            false => over.flight,
+        };
+        self.is_taken(is_plain, flight, site);
+        0
     }
 
     /// The same after a wait for a condition. It is contention only while another thread has the
     /// lock: until a CPU is free for this one it would have had to wait anyway.
     #[cold]
     fn wait_again_counted(&self, wait: Wait, site: Site) -> c_int {
+        let is_plain = self.is_plain();
         let counts = config::get().stat_again;
         if !self.main().is_locked() || !counts {
-            let holder = self.holder();
+            let holder = self.holder(is_plain);
             let error = self.take(wait);
             if error == 0 {
                 let flight = match wait {
                     Wait::Adopted if counts => {
-                        let at = (raw::awaited(), self.acquisitions());
+                        let at = (raw::awaited(), self.acquisitions(is_plain));
                         stat::or_noted(stat::WaitAgain::adopted(self.at(site), holder, at))
                     }
                     _ => 0,
                 };
-                self.is_taken(flight, site);
+                self.is_taken(is_plain, flight, site);
             }
             return error;
         }
         let at = self.at(site);
-        let waiting = stat::WaitAgain::begin(at, self.holder(), self.acquisitions());
+        let waiting =
+            stat::WaitAgain::begin(at, self.holder(is_plain), self.acquisitions(is_plain));
         stat::has_release_noted(&self.observed);
         let error = self.take(wait);
         if error == 0 {
-            let flight = waiting.over(self.acquisitions());
-            self.is_taken(stat::or_noted(flight), site);
+            let flight = waiting.over(self.acquisitions(is_plain));
+            self.is_taken(is_plain, stat::or_noted(flight), site);
         }
         error
     }
 
     /// Records the acquisition for later waiters, and its flight for the release.
-    fn is_taken(&self, flight: u32, site: Site) {
-        if self.is_plain() {
-            self.look_after(self.acquisitions().wrapping_add(1));
+    fn is_taken(&self, is_plain: bool, flight: u32, site: Site) {
+        if is_plain {
+            self.look_after(self.acquisitions(is_plain).wrapping_add(1));
             self.note(site);
             self.owner.store(me(), Relaxed);
         } else {
@@ -304,12 +334,13 @@ impl Mutex {
     #[cold]
     pub(super) fn release_recorded(&self, release: impl FnOnce()) {
         let flight = self.observed.load(Relaxed);
-        let count = self.acquisitions();
+        let is_plain = self.is_plain();
+        let count = self.acquisitions(is_plain);
         if config::get().profile {
             stat::releases(self.address(), Some(count), false);
         }
         // Threads have begun to wait since the last look.
-        if self.is_plain() {
+        if is_plain {
             self.plan().store(count.into(), Relaxed);
         }
         if flight == 0 {

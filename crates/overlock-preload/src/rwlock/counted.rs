@@ -128,7 +128,7 @@ impl RwLock {
             self.note_reader(me(), site);
             if is_waited_for {
                 stat::takes(self.address());
-                self.has_release_noted();
+                stat::has_release_noted(&self.observed);
             }
             if let (Some(at), Some(unfair)) = (at, unfair) {
                 stat::unfair(&at, unfair);
@@ -140,18 +140,11 @@ impl RwLock {
         error
     }
 
-    /// Has the release looked at, for the profile of a waiter.
-    fn has_release_noted(&self) {
-        if config::is_profiled() {
-            stat::has_release_noted(&self.observed);
-        }
-    }
-
     #[cold]
     pub(super) fn wait_to_read_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let at = self.at(ObjectKind::Read, site);
         let wait = stat::Wait::begin(at, self.holder(), self.writes());
-        self.has_release_noted();
+        stat::has_release_noted(&self.observed);
         let error = self.take_share(self.passing(), until);
         if error == 0 {
             self.note_reader(me(), site);
@@ -205,7 +198,7 @@ impl RwLock {
     pub(super) fn wait_to_write_counted(&self, until: Option<Deadline>, site: Site) -> c_int {
         let at = self.at(ObjectKind::Write, site);
         let wait = stat::Wait::begin(at, self.holder(), self.writes());
-        self.has_release_noted();
+        stat::has_release_noted(&self.observed);
         let error = self.take(until);
         if error == 0 {
             self.note_writer(site);

@@ -263,6 +263,7 @@ pub mod tests {
             passed: 0,
             gave_up: false,
             is_lock: false,
+            has_spun: false,
             object: 0x1000,
             began_ns,
             ended_ns,

@@ -15,6 +15,9 @@ const TICKS_NS: u64 = 8_000_000;
 /// The longest wake-up of a thread that has a CPU.
 const WAKE_UP_NS: u64 = 1_000_000;
 
+/// No spin of a thread that has a CPU takes longer.
+const SPIN_NS: u64 = 200_000;
+
 /// The thread that was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
@@ -112,6 +115,12 @@ impl Run {
 /// The parts of a wait. Together they are its length.
 pub fn parts(ended: &Ended, looks: &Looks, throttled: &Throttled) -> Parts {
     let mut parts = Parts::default();
+    if ended.has_spun {
+        // Nobody has looked at it, as it was not shown.
+        parts.no_cpu_ns = ended.ns().saturating_sub(SPIN_NS);
+        parts.unknown_ns = ended.ns() - parts.no_cpu_ns;
+        return parts;
+    }
     let released = ended.released_ns.unwrap_or(ended.ended_ns);
     let times = |from: u64, to: u64| (from.max(ended.began_ns), to.min(ended.ended_ns));
     // Until the release.
@@ -263,6 +272,18 @@ mod tests {
         // Of a short wait nothing else was seen.
         let none = parts(&ended, &Looks::default(), &throttled);
         assert_eq!((none.ran_ns, none.unknown_ns), (4 * MS, 6 * MS));
+    }
+
+    /// Fails where the time of a waiter that lost its CPU in a spin is not known.
+    #[test]
+    fn a_long_wait_without_a_sleep_had_no_cpu() {
+        let ended = Ended {
+            has_spun: true,
+            ..wait(0, 10 * MS)
+        };
+        let parts = parts(&ended, &Looks::default(), &Throttled::default());
+        assert_eq!(parts.no_cpu_ns, 10 * MS - SPIN_NS);
+        assert_eq!(parts.total_ns(), 10 * MS);
     }
 
     /// Fails where the clock of the first holder stands for one that passed by the waiter.

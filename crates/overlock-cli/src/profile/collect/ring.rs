@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_shared::{
-    GAVE_UP, IS_LOCK, NOT_MEASURED, ObjectKind, PREFIX, RECORDS, Record, SUMMED, WAITS_MAGIC,
+    GAVE_UP, IS_LOCK, NOT_MEASURED, ObjectKind, PREFIX, RECORDS, Record, SPUN, SUMMED, WAITS_MAGIC,
     WAITS_PREFIX, WAITS_VERSION, Waits,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
@@ -34,6 +34,8 @@ pub struct Ended {
     pub passed: u32,
     pub gave_up: bool,
     pub is_lock: bool,
+    /// The waiter never slept.
+    pub has_spun: bool,
     pub object: u64,
     pub began_ns: u64,
     pub ended_ns: u64,
@@ -69,6 +71,7 @@ impl Ended {
             passed: record.passed.load(Relaxed),
             gave_up: flags & GAVE_UP != 0,
             is_lock: flags & IS_LOCK != 0,
+            has_spun: flags & SPUN != 0,
             object: record.object.load(Relaxed),
             began_ns,
             ended_ns: record.ended_ns.load(Relaxed).max(began_ns),

@@ -5,6 +5,7 @@ mod freed;
 mod handoff;
 mod turns;
 
+use core::sync::atomic::AtomicBool;
 use std::boxed::Box;
 
 use super::*;
@@ -142,6 +143,29 @@ fn a_spinning_waiter_takes_a_free_lock_and_is_never_counted() {
     assert_eq!(word(lock), LOCKED);
     assert_eq!((kicks(), halts()), (0, 0));
     ends(lock);
+}
+
+/// Fails where a watcher is told of each wait, or of none, or only after a sleep.
+#[test]
+fn a_watched_waiter_says_that_it_sleeps_before_it_does() {
+    let told: &AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    let lock = held();
+    let watched = move |thread| {
+        actor(thread, move || {
+            lock.lock_watched(|| told.store(true, Relaxed))
+        })
+    };
+    let spins = watched(1);
+    spins.to(Point::Wait);
+    unlock(lock);
+    spins.end();
+    assert!(!told.load(Relaxed));
+    let sleeps = watched(2);
+    sleeps.to(Point::Halt);
+    assert!(told.load(Relaxed));
+    unlock(lock);
+    passes_on(2, sleeps, lock);
+    assert_eq!(left(), 0);
 }
 
 /// The check of `may_take` in `sleep`: an unlock between the spin and the sleep has woken nobody.
