@@ -82,7 +82,12 @@ pub struct Context<'env, P: Platform> {
     first: Cell<Option<&'env WwMutex<P>>>,
 }
 
-/// The part of a context that its guards refer to.
+/// In `State::watched`: the context holds that lock.
+const HELD: usize = 1;
+
+/// The part of a context that its guards refer to. Its fields that are 0 at first are words. With
+/// bytes among them the two wide stores that clear them overlapped, and a load of what both had
+/// written waited for the cache.
 struct State<P: Platform> {
     class: &'static Class<P>,
     /// Empty where the thread has no node left, or the context has not asked for one. Then the
@@ -91,11 +96,11 @@ struct State<P: Platform> {
     /// 0 until it has asked for a node.
     stamp: Cell<usize>,
     acquired: Cell<usize>,
-    aborted: Cell<bool>,
-    /// Without a node: the lock (its address) for which it was last aborted, and whether it holds
-    /// that one. All such contexts have the same name, and by this one recognises its own lock.
+    /// The lock (its address) for which this attempt was aborted; 0 where it was not.
+    aborted: Cell<usize>,
+    /// Without a node: the lock (its address) for which it was last aborted, and HELD. All such
+    /// contexts have the same name, and by this one recognises its own lock.
     watched: Cell<usize>,
-    holds_watched: Cell<bool>,
 }
 
 /// A lock that is held, until dropped.
@@ -129,9 +134,9 @@ impl<'env, P: Platform> Context<'env, P> {
     /// See [`Error`].
     #[inline]
     pub fn lock<'a>(&'a self, lock: &'env WwMutex<P>) -> Result<Held<'a, P>, Error> {
-        let before = self.state.aborted.get();
+        let before = self.state.is_aborted();
         let held = self.lock_found(lock);
-        if self.state.aborted.get() && !before {
+        if self.state.is_aborted() && !before {
             self.wanted.set(Some(lock));
         }
         held
@@ -200,7 +205,7 @@ impl<'env, P: Platform> Context<'env, P> {
             // This context's state is leaked, as the lock is, and a new one goes on.
             self.state = State::new(self.state.class);
         }
-        self.state.aborted.set(false);
+        self.state.aborted.set(0);
         self.state.enrol();
         match self.wanted.take() {
             Some(lock) => {
@@ -223,6 +228,11 @@ impl<P: Platform> Drop for Context<'_, P> {
     }
 }
 
+/// Even, and not 0.
+fn address<P: Platform>(lock: &WwMutex<P>) -> usize {
+    ptr::from_ref(lock).addr()
+}
+
 impl<P: Platform> State<P> {
     #[inline]
     fn new(class: &'static Class<P>) -> Self {
@@ -231,14 +241,17 @@ impl<P: Platform> State<P> {
             waiter: OnceCell::new(),
             stamp: Cell::new(0),
             acquired: Cell::new(0),
-            aborted: Cell::new(false),
+            aborted: Cell::new(0),
             watched: Cell::new(0),
-            holds_watched: Cell::new(false),
         }
     }
 
     fn is_enrolled(&self) -> bool {
         self.stamp.get() != 0
+    }
+
+    fn is_aborted(&self) -> bool {
+        self.aborted.get() != 0
     }
 
     /// Gets a stamp and, if there is one, a node, unless it has asked for them before. It holds no
@@ -281,7 +294,7 @@ impl<P: Platform> State<P> {
         if !lock.class.is_some_and(|class| ptr::eq(class, self.class)) {
             return Err(Error::OtherClass);
         }
-        if self.aborted.get() {
+        if self.is_aborted() {
             return Err(Error::Aborted);
         }
         if self.acquired.get() == 0 {
@@ -290,6 +303,8 @@ impl<P: Platform> State<P> {
         Ok(())
     }
 
+    // Apart, so that the rest of `lock` is small enough for its callers.
+    #[inline(never)]
     fn forget_wounds(&self) {
         if let Some(waiter) = self.waiter.get() {
             // Wounds were for locks that it has released (I2). Relaxed: they were set under
@@ -316,7 +331,7 @@ impl<P: Platform> State<P> {
         } else if self.is_own(lock) {
             return Err(Error::AlreadyHeld);
         } else if self.may_be_own(lock) {
-            self.aborted.set(true);
+            self.aborted.set(address(lock));
             return Err(Error::Aborted);
         }
         Ok(got)
@@ -342,16 +357,15 @@ impl<P: Platform> State<P> {
         if got {
             return Ok(());
         }
-        self.aborted.set(true);
-        self.watched.set(ptr::from_ref(lock).addr());
-        self.holds_watched.set(false);
+        self.aborted.set(address(lock));
+        self.watched.set(address(lock));
         Err(Error::Aborted)
     }
 
     /// Whether this context knows that it holds `lock`.
     fn is_own(&self, lock: &WwMutex<P>) -> bool {
         self.is_named(lock)
-            && (self.waiter.get().is_some() || self.is_watched(lock) && self.holds_watched.get())
+            && (self.waiter.get().is_some() || self.watched.get() == address(lock) | HELD)
     }
 
     /// Whether this context cannot tell if it holds `lock`, and can in its next attempt.
@@ -365,22 +379,18 @@ impl<P: Platform> State<P> {
         lock.word.load(Relaxed) & (LOCKED | NAME) == LOCKED | self.name()
     }
 
-    fn is_watched(&self, lock: &WwMutex<P>) -> bool {
-        self.watched.get() == ptr::from_ref(lock).addr()
-    }
-
     #[inline]
     fn got(&self, lock: &WwMutex<P>) {
         self.acquired.set(self.acquired.get() + 1);
-        if self.is_watched(lock) {
-            self.holds_watched.set(true);
+        if self.watched.get() == address(lock) {
+            self.watched.set(address(lock) | HELD);
         }
     }
 
     #[inline]
     fn release(&self, lock: &WwMutex<P>) {
-        if self.is_watched(lock) {
-            self.holds_watched.set(false);
+        if self.watched.get() == address(lock) | HELD {
+            self.watched.set(address(lock));
         }
         lock.release(self.name());
         self.acquired.set(self.acquired.get() - 1);
@@ -421,7 +431,7 @@ impl<P: Platform> fmt::Debug for Context<'_, P> {
         f.debug_struct("Context")
             .field("stamp", &self.state.stamp.get())
             .field("holds", &self.holds())
-            .field("aborted", &self.state.aborted.get())
+            .field("aborted", &self.state.is_aborted())
             .finish_non_exhaustive()
     }
 }
