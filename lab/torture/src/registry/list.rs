@@ -15,6 +15,7 @@ use crate::subject::{
 
 static WOUND_WAIT: Class<Linux> = Class::new();
 static WAIT_DIE: Class<Linux> = Class::with_rule(Rule::WaitDie);
+static OPTIMISTIC: Class<Linux> = Class::optimistic();
 
 pub fn all() -> Vec<Entry> {
     let mut all = sleeping();
@@ -78,6 +79,7 @@ fn others() -> Vec<Entry> {
         sleeper("barrier", Bound::None, "all threads wait for each other", |threads| Ok(Box::new(Gathering::new(threads)))),
         sleeper("ww_mutex", Bound::Finite, "several locks in any order, wound-wait", |_| Ok(Box::new(Contexts::new(&WOUND_WAIT)))),
         sleeper("ww_mutex_wait_die", Bound::Finite, "several locks in any order, wait-die", |_| Ok(Box::new(Contexts::new(&WAIT_DIE)))),
+        sleeper("ww_mutex_optimistic", Bound::Finite, "several locks in any order, without a queue node at first", |_| Ok(Box::new(Contexts::new(&OPTIMISTIC)))),
     ]
 }
 
