@@ -5,10 +5,15 @@ mod common;
 mod preload;
 
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use preload::{compile, library, run};
+use rustix::process::Signal;
 use serde_json::Value;
 
 const LINE: &str = "======================================================================";
@@ -265,4 +270,31 @@ fn run_with_lockdep_is_the_short_form() {
     let output = run(&[&known]).arg("true").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("goes with --lockdep"));
+}
+
+/// Fails (it does not end) where the signal is blocked while the validator waits.
+#[test]
+fn a_program_that_hangs_in_the_validator_ends_as_its_user_says_and_the_report_is_there() {
+    let program = compile("stuck", "stuck", &["-rdynamic"]);
+    let plugin = compile("stuck", "stuck.so", &["-DPLUGIN", "-shared", "-fPIC"]);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stuck.json");
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
+        command.args(["check", "--all", "--error-exitcode=0", "--library"]);
+        command.arg(library()).arg("--report").arg(&file);
+        command.arg("--").arg(&program).arg(&plugin);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        assert_eq!(line, "stuck\n");
+        // It waits by then, as a rule.
+        thread::sleep(Duration::from_millis(300));
+        common::signal(&child, signal);
+        let status = common::ends(&mut child);
+        assert_eq!(status.signal(), Some(signal.as_raw()), "{status:?}");
+        let json = std::fs::read_to_string(&file).unwrap();
+        let json = valid(&json, "schema/check.schema.json");
+        assert_eq!(json["reports"][0]["kind"], "order");
+    }
 }

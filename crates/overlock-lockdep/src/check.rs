@@ -196,7 +196,9 @@ fn depends(me: &Thread, held: Held, wanted: Held, key: Key, guards: u64) {
         }
     }
     // Before the gate: see there.
+    let endable = quiet.endable();
     let trace = Trace::here(wanted.site);
+    drop(endable);
     let Some(inside) = GATE.enter(&quiet) else {
         return;
     };

@@ -7,12 +7,16 @@
 //!   threads by signals, and takes locks while they are parked. Signals of a thread's own faults
 //!   stay open: blocked ones would end the program.
 //!   Under a seccomp filter they cannot be blocked. Then nobody waits for the gate for long: what
-//!   would have been looked up is not.
+//!   would have been looked up is not. A thread that waits for the gate does not hold it:
+//!   meanwhile signals come as they would without the validator. Nor does a thread hold it that
+//!   calls what the program may have replaced, or that writes a report: a user can still
+//!   [end](Quiet::endable) the program then.
 //! - G2: in a child of fork the holder may not exist, and the tables are as it left them: half
 //!   written. Such a child is *blind*: it validates nothing, for nothing there can be trusted.
 
+mod quiet;
+
 use std::cell::Cell;
-use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
@@ -23,7 +27,7 @@ use overlock_linux::__private::calls::thread_id;
 use overlock_linux::__private::{extras, system_call};
 use overlock_linux::Linux;
 
-use super::signal::SYNCHRONOUS;
+pub(super) use quiet::{Quiet, mask};
 
 /// A thread that may not ask for its number.
 const UNKNOWN: u32 = u32::MAX;
@@ -59,54 +63,6 @@ pub(super) fn is_blind() -> bool {
     BLIND.load(Relaxed)
 }
 
-/// Signals are blocked until it is dropped (G1), if such calls are granted.
-pub(super) struct Quiet {
-    before: u64,
-    /// Dropped after the mask is as before: no filter comes in between.
-    granted: Option<extras::Inside<'static>>,
-}
-
-impl Quiet {
-    pub(super) fn begin() -> Quiet {
-        let granted = if cfg!(miri) { None } else { extras::enter() };
-        let before = match granted {
-            Some(_) => mask(libc::SIG_BLOCK, Some(!SYNCHRONOUS)),
-            None => 0,
-        };
-        Quiet { before, granted }
-    }
-
-    fn blocks(&self) -> bool {
-        self.granted.is_some() || cfg!(miri)
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        if self.granted.is_some() {
-            mask(libc::SIG_SETMASK, Some(self.before));
-        }
-    }
-}
-
-/// Changes the thread's mask of signals. Returns the one before. By a system call: the program may
-/// have replaced the C library's function, which takes a set of another size besides.
-pub(super) fn mask(how: i32, signals: Option<u64>) -> u64 {
-    let mut before = 0u64;
-    let new = signals.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: reads and writes the 8 bytes that the size says, or none.
-    unsafe {
-        system_call!(
-            libc::SYS_rt_sigprocmask,
-            how,
-            new,
-            &raw mut before,
-            size_of::<u64>(),
-        )
-    };
-    before
-}
-
 impl Gate {
     pub(super) const fn new() -> Gate {
         Gate(AtomicU32::new(0))
@@ -132,36 +88,36 @@ impl Gate {
     }
 
     /// As [`enter`](Self::enter), but gives up if the gate stays taken for `limit`.
-    pub(super) fn enter_within(&self, limit: Duration, _: &Quiet) -> Option<Inside<'_>> {
-        if INSIDE.replace(true) {
-            return None;
-        }
-        let entered = self.wait(limit);
-        if entered.is_none() {
-            INSIDE.set(false);
-        }
-        entered
-    }
-
-    fn wait(&self, limit: Duration) -> Option<Inside<'_>> {
+    pub(super) fn enter_within(&self, limit: Duration, quiet: &Quiet) -> Option<Inside<'_>> {
         let me = extras::ask(thread_id).unwrap_or(UNKNOWN);
         let mut end = None;
         loop {
-            let spin = Spin::Polls(POLLS);
-            let seen = Linux::wait_until(&self.0, Relaxed, spin, |seen: u32| seen == 0);
-            if seen.is_ok() {
-                // 0 -> me. Acquire: pairs with the release of the previous holder.
-                if self.0.compare_exchange(0, me, Acquire, Relaxed).is_ok() {
-                    return Some(Inside(self));
-                }
-                continue; // another thread was faster
+            if INSIDE.replace(true) {
+                return None;
             }
+            if self.poll(me) {
+                return Some(Inside(self));
+            }
+            INSIDE.set(false);
             let now = Linux::now();
             if now >= *end.get_or_insert_with(|| now.plus(limit)) {
                 return None;
             }
-            backoff_sleep::<Linux>(BACKOFF_SLEEP_NS);
+            quiet.open_while(|| backoff_sleep::<Linux>(BACKOFF_SLEEP_NS));
         }
+    }
+
+    /// Whether the calling thread holds it now, after a while without a sleep.
+    fn poll(&self, me: u32) -> bool {
+        let spin = Spin::Polls(POLLS);
+        while Linux::wait_until(&self.0, Relaxed, spin, |seen: u32| seen == 0).is_ok() {
+            // 0 -> me. Acquire: pairs with the release of the previous holder.
+            if self.0.compare_exchange(0, me, Acquire, Relaxed).is_ok() {
+                return true;
+            }
+            // Another thread was faster.
+        }
+        false
     }
 
     /// For the child of a fork, in which no thread can be inside. Returns whether one was.
@@ -198,6 +154,7 @@ impl Drop for Inside<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::signal::{SYNCHRONOUS, bit};
     use super::*;
 
     #[test]
@@ -224,17 +181,49 @@ mod tests {
         assert_eq!(mask(libc::SIG_BLOCK, None), open);
     }
 
+    /// Fails where a signal waits for whoever holds the gate.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no signals")]
+    fn a_thread_that_waits_for_the_gate_handles_its_signals() {
+        static HANDLED: AtomicBool = AtomicBool::new(false);
+
+        extern "C" fn handle(_: i32) {
+            HANDLED.store(true, Relaxed);
+        }
+
+        // SAFETY: the handler stores to a static.
+        let before = unsafe { libc::signal(libc::SIGURG, handle as *const () as usize) };
+        assert_ne!(before, libc::SIG_ERR);
+        let gate = Gate::new();
+        let quiet = Quiet::begin();
+        let inside = gate.enter(&quiet).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // It has the mask of the thread that has started it.
+                mask(libc::SIG_UNBLOCK, Some(bit(libc::SIGURG)));
+                let quiet = Quiet::begin();
+                // SAFETY: the signal has a handler.
+                unsafe { libc::raise(libc::SIGURG) };
+                assert!(!HANDLED.load(Relaxed));
+                assert!(gate.enter(&quiet).is_some());
+                assert_ne!(mask(libc::SIG_BLOCK, None) & bit(libc::SIGURG), 0);
+            });
+            let begin = std::time::Instant::now();
+            while !HANDLED.load(Relaxed) && begin.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert!(HANDLED.load(Relaxed));
+            drop(inside);
+        });
+    }
+
     #[test]
     fn where_signals_cannot_be_blocked_nobody_waits_for_a_holder_that_may_be_parked() {
         let gate = Gate::new();
         let quiet = Quiet::begin();
         let inside = gate.enter(&quiet).unwrap();
-        let filtered = Quiet {
-            before: 0,
-            granted: None,
-        };
         std::thread::scope(|scope| {
-            let enters = || gate.enter(&filtered).is_some();
+            let enters = || gate.enter(&Quiet::without_calls()).is_some();
             assert!(cfg!(miri) || !scope.spawn(enters).join().unwrap());
         });
         drop(inside);

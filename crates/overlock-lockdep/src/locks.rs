@@ -231,11 +231,14 @@ pub(super) fn class_of_marked(lock: usize, mark: &AtomicU32) -> ClassId {
 /// A lock is initialised there, which nobody else uses yet.
 pub(super) fn init(lock: usize, mark: Option<&AtomicU32>, site: Site) {
     let quiet = Quiet::begin();
-    let class = match Trace::here(site).init(site) {
+    let endable = quiet.endable();
+    let trace = Trace::here(site);
+    drop(endable);
+    drop(quiet);
+    let class = match trace.init(site) {
         Some(init) => class::of_init(init),
         None => super::class_of_site(site),
     };
-    drop(quiet);
     let number = class::new_number();
     if let Some(mark) = mark {
         mark.store(number as u32, Relaxed);

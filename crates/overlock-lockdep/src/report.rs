@@ -235,6 +235,7 @@ pub(super) fn make(me: &Thread, finding: &Finding<'_>) {
     };
     // A collector that parks this thread may need what the loader and the reader hold meanwhile.
     let quiet = Quiet::begin();
+    let _endable = quiet.endable();
     let trace = Trace::here(finding.site());
     let _report = REPORT.enter_within(TIMEOUT, &quiet);
     // An `Out` does not fail.
