@@ -11,9 +11,11 @@ use libc::EBUSY;
 pub(crate) use overlock::lockdep::How;
 use overlock::lockdep::{self, ClassId, Evidence, Site as CodeSite, Tally};
 use overlock_linux::__private::{ExitKey, system_call, variable};
+use overlock_stat::table::FIND_OBJECT;
+use overlock_stat::unwind;
 
 use crate::site::Site;
-use crate::{config, elf};
+use crate::{config, elf, real};
 
 /// Notifies at a thread's exit.
 static KEY: ExitKey = ExitKey::new(thread_exits);
@@ -41,15 +43,48 @@ pub(crate) fn set_up() {
     }
 }
 
-/// Has the validator use the compiler's unwinder. The program may have another one in front of it,
-/// as libunwind, whose mutexes are ours: the validator would wait for one that its thread holds.
+/// Has the validator use an unwinder that takes no lock and no memory. The mutexes of another one
+/// are ours: the validator would wait for one that its thread holds. On an older C library it uses
+/// the compiler's, and not one that the program has in front of that, as libunwind.
 fn use_own_unwinder() {
+    unwind::start(real::find(FIND_OBJECT));
+    if unwind::is_able() {
+        let (backtrace, get_ip) = (backtrace as *mut c_void, get_ip as *mut c_void);
+        // SAFETY: they do what those of these names do.
+        return unsafe { lockdep::__private::set_unwinder(backtrace, get_ip) };
+    }
     let [backtrace, get_ip] = [c"_Unwind_Backtrace", c"_Unwind_GetIP"]
         .map(|name| elf::of_library(c"libgcc_s.so.1", name));
     if let (Some(backtrace), Some(get_ip)) = (backtrace, get_ip) {
         // SAFETY: this library's own, by their names.
         unsafe { lockdep::__private::set_unwinder(backtrace, get_ip) };
     }
+}
+
+/// A caller: its return address.
+type Caller = usize;
+
+/// As `_Unwind_Backtrace`, of callers outside of this library.
+unsafe extern "C" fn backtrace(
+    each: extern "C" fn(*mut Caller, *mut c_void) -> c_int,
+    data: *mut c_void,
+) -> c_int {
+    const GO_ON: c_int = 0;
+    const END: c_int = 5; // _URC_END_OF_STACK
+    let call = |mut caller: Caller| each(&raw mut caller, data) == GO_ON;
+    // The function that asks comes first.
+    if call(0) {
+        unwind::callers(unwind::From::Outside, &mut |frame| {
+            frame.is_own || call(frame.address)
+        });
+    }
+    END
+}
+
+/// As `_Unwind_GetIP`.
+unsafe extern "C" fn get_ip(caller: *const Caller) -> usize {
+    // SAFETY: what `backtrace` passes.
+    unsafe { *caller }
 }
 
 /// Maps the file into memory, which `overlock check` reads. `None` if that is impossible, for

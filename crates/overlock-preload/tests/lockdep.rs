@@ -155,6 +155,13 @@ fn a_thread_that_comes_back_from_a_condition_waits_for_its_mutex() {
     }
 }
 
+/// Fails (it does not end) where the callers at a dependency are asked of an unwinder that waits
+/// for a lock which its thread holds: that of GCC 12.
+#[test]
+fn code_made_at_run_time_may_have_unwind_information() {
+    assert_eq!(said(&program("jit.c", "jit"), "jit"), "");
+}
+
 /// Fails (it does not end) where a report's callers are asked of an unwinder whose locks are seen.
 #[test]
 fn a_program_may_have_an_unwinder_that_locks() {

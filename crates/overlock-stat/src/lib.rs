@@ -44,7 +44,7 @@ mod unmarked;
     not(any(target_arch = "x86_64", target_arch = "aarch64")),
     path = "unwind/none.rs"
 )]
-mod unwind;
+pub mod unwind;
 mod wait;
 mod walked;
 

@@ -4,7 +4,7 @@
 //! code that was made at run time. This one does neither: it takes no lock and no memory, and can
 //! run in a signal handler and below an allocator. It knows what compilers write: a frame address
 //! that is a register and an offset, and registers that are saved at an offset of it. Code without
-//! unwind information, as JIT compilers make it, is [passed through](crate::unmarked) where that is
+//! unwind information, as JIT compilers make it, is passed through where that is
 //! possible. The walk stops at what is else, frames of signal handlers among it.
 //!
 //! glibc finds the unwind information of an address by `_dl_find_object`, without a lock, from 2.35
