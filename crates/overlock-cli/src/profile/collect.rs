@@ -2,6 +2,7 @@
 
 mod build;
 mod collector;
+mod holders;
 mod kept;
 mod owner;
 mod parts;

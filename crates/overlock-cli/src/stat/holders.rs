@@ -95,8 +95,10 @@ pub fn holders(table: &Table) -> Vec<Holder> {
     with_samples.collect()
 }
 
-/// The stacks of sampled acquisitions, and for how long they held the lock.
-struct Sampled(HashMap<(Lock, u32), Vec<(u32, u64)>>);
+/// The stacks of sampled acquisitions by lock and call site, each with the time for which the lock
+/// was held from there.
+#[derive(Debug)]
+pub struct Sampled(HashMap<(Lock, u32), Vec<(u32, u64)>>);
 
 /// Locks that are one to the table: a variable, or those that were initialised at one place.
 type Lock = (u64, u64, u32);
@@ -111,7 +113,8 @@ fn lock(entry: &Entry) -> Lock {
 }
 
 impl Sampled {
-    fn of(table: &Table) -> Self {
+    /// Those of a table.
+    pub fn of(table: &Table) -> Self {
         let mut all: HashMap<_, Vec<_>> = HashMap::new();
         for entry in &table.entries {
             // Acquire: pairs with the store after its names were written.
@@ -127,15 +130,23 @@ impl Sampled {
         Self(all)
     }
 
+    /// The stacks that an owner at this call site may have had, for which waiters at the entry
+    /// waited.
+    pub fn likely(&self, table: &Table, entry: u32, site: u32) -> &[(u32, u64)] {
+        let entry = table.entries.get(entry as usize).filter(|_| site != 0);
+        let likely = entry.and_then(|entry| self.0.get(&(lock(entry), site)));
+        likely.map_or(&[], Vec::as_slice)
+    }
+
     /// The holder, or those that it may have been.
     fn divided(&self, table: &Table, holder: &Holder) -> Vec<Holder> {
-        let entry = table.entries.get(holder.entry as usize);
-        let likely = entry
-            .filter(|_| holder.stack == 0 && holder.site != 0)
-            .and_then(|entry| self.0.get(&(lock(entry), holder.site)));
-        let Some(likely) = likely else {
-            return vec![*holder];
+        let likely = match holder.stack {
+            0 => self.likely(table, holder.entry, holder.site),
+            _ => &[],
         };
+        if likely.is_empty() {
+            return vec![*holder];
+        }
         let held: Vec<u64> = likely.iter().map(|&(_, held_ns)| held_ns).collect();
         let shares = divided(holder.waits, &held).into_iter();
         let shares = shares.zip(divided(holder.wait_ns, &held));

@@ -217,7 +217,7 @@ pub fn rows(table: &Table, symbols: &Symbols) -> Rows {
         let stack = stack(table, holder.stack, site, symbols);
         if let Some(sum) = key(holder.entry).and_then(|key| sums.get_mut(key)) {
             let waits = (holder.waits, holder.wait_ns);
-            sum.add_holder(wrappers::named(&stack).cloned(), waits);
+            sum.add_holder(wrappers::holder(&stack), waits);
         }
     }
     for object in &table.objects {

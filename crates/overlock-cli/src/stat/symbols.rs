@@ -69,6 +69,29 @@ impl Place {
         place.inlined_into = rest.map(|frame| frame.function.clone()).collect();
         place
     }
+
+    /// The function that has called this one, which is a wrapper, and is not known.
+    pub fn caller(&self) -> Self {
+        let name = match &self.function {
+            Some(function) => function.clone(),
+            None => self.to_string(),
+        };
+        Self {
+            function: Some(caller_of(&name)),
+            file: None,
+            line: None,
+            inlined_into: Vec::new(),
+            module: None,
+            offset: None,
+            is_wrapper: false,
+            ..self.clone()
+        }
+    }
+}
+
+/// The name of an unknown function that has called this one.
+pub fn caller_of(wrapper: &str) -> String {
+    format!("a caller of {wrapper}")
 }
 
 impl fmt::Display for Place {

@@ -46,6 +46,16 @@ pub fn named(stack: &[Place]) -> Option<&Place> {
     own.or(Some(first))
 }
 
+/// The same for a holder, of which often no more is known than the call site. If that is in a
+/// wrapper, it is the caller of that.
+pub fn holder(stack: &[Place]) -> Option<Place> {
+    let named = named(stack)?;
+    Some(match named.is_wrapper && stack.len() == 1 {
+        true => named.caller(),
+        false => named.clone(),
+    })
+}
+
 /// Whether a thread begins with this function.
 pub fn begins_thread(function: &str) -> bool {
     rules().ends(function)

@@ -10,6 +10,7 @@ use overlock_profile::{
 use overlock_shared::{ObjectKind, Table};
 
 use super::collector::Collected;
+use super::holders::{Holders, Namer};
 use super::kept::{Kept, Single};
 use super::shown::Shown;
 use super::whole::{link, spread};
@@ -99,8 +100,7 @@ struct Builder {
     holds: HashMap<u32, (u64, u64)>,
     /// By process and entry.
     places: HashMap<(usize, u32), Place>,
-    /// By process and holder, as in [`super::kept::Key`].
-    holders: HashMap<(usize, (u32, u32)), Option<u32>>,
+    holders: Holders,
     threads: HashMap<(usize, u32), u32>,
 }
 
@@ -121,21 +121,13 @@ impl Builder {
         for (entry, object) in single(&table).into_iter().enumerate() {
             self.add_entry((index, entry as u32), object, &table, &symbols, kept);
         }
-        let of_sums = kept.totals.keys().map(|key| (key.process, key.held_at));
-        let of_singles = kept.all().map(|one| (one.process, one.ended.held_at));
-        for holder in of_sums
-            .chain(of_singles)
-            .filter(|&(process, _)| process == index)
-        {
-            let (_, (site, number)) = holder;
-            if self.holders.contains_key(&holder) {
-                continue;
-            }
-            let site = symbols.whole(site).unwrap_or(0);
-            let stack = stat::addresses(&table, number, site);
-            let stack = (!stack.is_empty()).then(|| self.stack(&symbols, &stack));
-            self.holders.insert(holder, stack);
-        }
+        let mut namer = Namer {
+            table: &table,
+            symbols: &symbols,
+            profile: &mut self.profile,
+            interner: &mut self.interner,
+        };
+        self.holders.add(index, kept, &mut namer);
         self.add_threads(index, shown, kept);
         self.symbols = symbols;
     }
@@ -261,31 +253,36 @@ impl Builder {
 
     fn add_kept(&mut self, kept: Kept) {
         self.name_locks(&kept);
+        for (place, &ns) in &kept.held {
+            let Some(place) = self.places.get(place) else {
+                continue;
+            };
+            // Of the C library's none is known: another thread may have passed by.
+            let longest = &mut self.profile.locks[place.lock as usize].hold_max_ns;
+            *longest = longest.map(|longest| longest.max(ns));
+        }
         let mut sums: HashMap<((u32, u32), Option<u32>), Sum> = HashMap::new();
         for (key, total) in kept.totals {
             let Some(&place) = self.places.get(&(key.process, key.entry)) else {
                 self.profile.lost.waits += total.waits;
                 continue;
             };
-            let holder = self
-                .holders
-                .get(&(key.process, key.held_at))
-                .copied()
-                .flatten();
-            let sum = sums
-                .entry(((place.lock, place.stack), holder))
-                .or_insert_with(|| Sum {
-                    lock: place.lock,
-                    stack: place.stack,
-                    holder_stack: holder,
-                    ..Sum::default()
-                });
-            sum.waits += total.waits;
-            sum.wait_ns += total.wait_ns;
-            sum.max_ns = sum.max_ns.max(total.max_ns);
-            sum.gave_up += total.gave_up;
-            sum.passed += total.passed;
-            sum.parts.add(&self.named(key.process, total.parts));
+            for (holder, total) in self.holders.divided(&key, total) {
+                let sum = sums
+                    .entry(((place.lock, place.stack), holder))
+                    .or_insert_with(|| Sum {
+                        lock: place.lock,
+                        stack: place.stack,
+                        holder_stack: holder,
+                        ..Sum::default()
+                    });
+                sum.waits += total.waits;
+                sum.wait_ns += total.wait_ns;
+                sum.max_ns = sum.max_ns.max(total.max_ns);
+                sum.gave_up += total.gave_up;
+                sum.passed += total.passed;
+                sum.parts.add(&self.named(key.process, total.parts));
+            }
         }
         let mut sums: Vec<Sum> = sums.into_values().collect();
         sums.iter_mut().for_each(|sum| spread(&mut sum.parts));
@@ -351,6 +348,7 @@ impl Builder {
 
     /// `None` if its place or its thread is not known.
     fn wait(&mut self, single: Single) -> Option<Wait> {
+        let holder_stack = self.holders.stack(&single.key());
         let Single {
             process,
             ended,
@@ -364,11 +362,7 @@ impl Builder {
             began_ns: ended.began_ns,
             wait_ns: ended.ns(),
             holder: self.threads.get(&(process, ended.holder)).copied(),
-            holder_stack: self
-                .holders
-                .get(&(process, ended.held_at))
-                .copied()
-                .flatten(),
+            holder_stack,
             released_ns: ended.released_ns,
             gave_up: ended.gave_up,
             parts: self.named(process, parts),

@@ -32,7 +32,7 @@ pub struct Total {
 }
 
 impl Total {
-    fn add(&mut self, other: Total) {
+    pub fn add(&mut self, other: Total) {
         self.waits += other.waits;
         self.wait_ns += other.wait_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -42,7 +42,7 @@ impl Total {
     }
 
     /// Divides it in proportion to numbers of waits, and to their times.
-    fn divided(&self, counts: &[u64], times: &[u64]) -> Vec<Total> {
+    pub fn divided(&self, counts: &[u64], times: &[u64]) -> Vec<Total> {
         let by_count = |whole| divided(whole, counts);
         let by_time = |whole| divided(whole, times);
         let (waits, wait_ns) = (by_count(self.waits), by_time(self.wait_ns));
@@ -106,12 +106,25 @@ pub struct Single {
     pub parts: Parts,
 }
 
+impl Single {
+    /// That of the sum which it is in.
+    pub fn key(&self) -> Key {
+        Key {
+            process: self.process,
+            entry: self.ended.entry,
+            held_at: self.ended.held_at,
+        }
+    }
+}
+
 /// All of it.
 #[derive(Debug, Default)]
 pub struct Kept {
     pub totals: HashMap<Key, Total>,
     /// The lengths of waits by process and entry.
     pub lengths: HashMap<(usize, u32), Distribution>,
+    /// The longest that one thread held the lock while another waited, by process and entry.
+    pub held: HashMap<(usize, u32), u64>,
     /// The time in waits for locks by process and thread.
     pub threads: HashMap<(usize, u32), u64>,
     pub singles: Singles,
@@ -171,6 +184,10 @@ impl Kept {
         total.parts.add(&parts);
         let lengths = self.lengths.entry((process, ended.entry)).or_default();
         lengths.record(ended.ns());
+        if let Some(ns) = ended.held_ns() {
+            let held = self.held.entry((process, ended.entry)).or_default();
+            *held = ns.max(*held);
+        }
         let singles = match ended.is_event() {
             // Threads that wait for work would drown the others.
             true => self.events.as_mut(),

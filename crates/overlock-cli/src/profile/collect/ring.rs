@@ -86,6 +86,13 @@ impl Ended {
         self.ended_ns - self.began_ns
     }
 
+    /// For how long one thread held the lock meanwhile, as far as that is known.
+    pub fn held_ns(&self) -> Option<u64> {
+        let is_one = self.kind == ObjectKind::Mutex && self.passed == 0 && !self.gave_up;
+        let released_ns = self.released_ns.filter(|_| is_one)?;
+        released_ns.checked_sub(self.began_ns)
+    }
+
     /// Whether it was for something to happen.
     pub fn is_event(&self) -> bool {
         self.kind.is_event() && !self.is_lock

@@ -1,0 +1,129 @@
+//! The stacks of holders, of which the call site alone is known where the program did not record
+//! the callers.
+
+use std::collections::HashMap;
+
+use overlock_profile::{Frame, Interner, Profile};
+use overlock_shared::Table;
+
+use super::kept::{Kept, Key, Total};
+use crate::stat::{self, Sampled, Symbols};
+
+/// What names the addresses of a process, for a document.
+pub struct Namer<'a> {
+    pub table: &'a Table,
+    pub symbols: &'a Symbols,
+    pub profile: &'a mut Profile,
+    pub interner: &'a mut Interner,
+}
+
+/// The holders of all waits.
+#[derive(Debug, Default)]
+pub struct Holders {
+    stacks: HashMap<Key, Option<u32>>,
+    /// Of those that no waiter has met with callers: the stacks of sampled acquisitions, with their
+    /// weights.
+    likely: HashMap<Key, Vec<(u32, u64)>>,
+}
+
+impl Holders {
+    /// Adds those of a process, whose waits are [attributed](Kept::attribute).
+    pub fn add(&mut self, process: usize, kept: &Kept, namer: &mut Namer<'_>) {
+        let sampled = Sampled::of(namer.table);
+        let mut known: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
+        let of_sums = kept.totals.keys().filter(|key| key.process == process);
+        for key in of_sums.clone() {
+            let (site, number) = key.held_at;
+            if number != 0 {
+                known.entry((key.entry, site)).or_default().push(number);
+            }
+        }
+        let of_singles = kept.all().map(|single| single.key());
+        let of_singles = of_singles.filter(|key| key.process == process);
+        for key in of_sums.copied().chain(of_singles) {
+            if self.stacks.contains_key(&key) {
+                continue;
+            }
+            let (site, number) = key.held_at;
+            let known = known.get(&(key.entry, site));
+            let stack = match known {
+                _ if number != 0 || site == 0 => namer.stack(site, number),
+                Some(numbers) => {
+                    let stacks = numbers.iter();
+                    let stacks = stacks.filter_map(|&number| namer.stack(site, number));
+                    let stacks: Vec<u32> = stacks.collect();
+                    namer.common(site, &stacks)
+                }
+                None => {
+                    let likely = sampled.likely(namer.table, key.entry, site).iter();
+                    let likely = likely
+                        .filter_map(|&(number, weight)| Some((namer.stack(site, number)?, weight)));
+                    let likely: Vec<(u32, u64)> = likely.collect();
+                    let stacks: Vec<u32> = likely.iter().map(|&(stack, _)| stack).collect();
+                    if !likely.is_empty() {
+                        self.likely.insert(key, likely);
+                    }
+                    namer.common(site, &stacks)
+                }
+            };
+            self.stacks.insert(key, stack);
+        }
+    }
+
+    /// That of a single wait, as far as it is known.
+    pub fn stack(&self, key: &Key) -> Option<u32> {
+        self.stacks.get(key).copied().flatten()
+    }
+
+    /// The waits by the holders that may have caused them.
+    pub fn divided(&self, key: &Key, total: Total) -> Vec<(Option<u32>, Total)> {
+        let Some(likely) = self.likely.get(key) else {
+            return vec![(self.stack(key), total)];
+        };
+        let weights: Vec<u64> = likely.iter().map(|&(_, weight)| weight).collect();
+        let stacks = likely.iter().map(|&(stack, _)| Some(stack));
+        let shares = stacks.zip(total.divided(&weights, &weights));
+        shares.filter(|(_, share)| share.waits > 0).collect()
+    }
+}
+
+impl Namer<'_> {
+    /// The stack with this number, or of the call site alone. `None` without either.
+    fn stack(&mut self, site: u32, number: u32) -> Option<u32> {
+        let site = self.symbols.whole(site).unwrap_or(0);
+        let addresses = stat::addresses(self.table, number, site);
+        let calls: Vec<_> = (addresses.iter())
+            .map(|&address| self.symbols.frames(address))
+            .collect();
+        let frames = calls.iter().flat_map(|frames| frames.iter());
+        (!calls.is_empty()).then(|| self.interner.stack(self.profile, frames))
+    }
+
+    /// What these have in common, from their call site on: a holder there is one of them. A wrapper
+    /// alone is the same for all locks, so that has a caller, whose name is not known.
+    fn common(&mut self, site: u32, stacks: &[u32]) -> Option<u32> {
+        let (first, others) = match stacks {
+            [one] => return Some(*one),
+            [first, others @ ..] => (*first, others),
+            [] => (self.stack(site, 0)?, &[][..]),
+        };
+        let frames = |stack: u32| &self.profile.stacks[stack as usize].0;
+        let length = others.iter().fold(frames(first).len(), |length, &other| {
+            let pairs = frames(first)[..length].iter().zip(frames(other));
+            pairs.take_while(|(one, other)| one == other).count()
+        });
+        let common = &frames(first)[..length];
+        let frames = common.iter();
+        let frames = frames.map(|&frame| self.profile.frames[frame as usize].clone());
+        let mut frames: Vec<Frame> = frames.collect();
+        let wrapper = frames.last()?;
+        if frames.iter().all(|frame| frame.is_wrapper) {
+            let function = stat::caller_of(&wrapper.function);
+            frames.push(Frame {
+                function,
+                ..Frame::default()
+            });
+        }
+        Some(self.interner.stack(self.profile, &frames))
+    }
+}
