@@ -231,7 +231,7 @@ pub fn acquired(lock: usize, class: ClassId, how: How, site: Site) {
 /// lock, another thread may have.
 #[inline]
 pub fn release(lock: usize) {
-    if releases(lock) {
+    if __private::releases(lock) {
         return;
     }
     if let Some(_me) = thread::enter() {
@@ -243,15 +243,9 @@ pub fn release(lock: usize) {
 /// another one is known to hold it.
 #[inline(always)]
 pub fn release_own(lock: usize, site: Site) {
-    if !releases(lock) {
+    if !__private::releases(lock) {
         release_others(lock, site);
     }
-}
-
-/// Whether the calling thread was seen to hold it, and does not any more.
-#[inline(always)]
-fn releases(lock: usize) -> bool {
-    thread::enter_known().is_some_and(|me| me.release(lock))
 }
 
 #[cold]

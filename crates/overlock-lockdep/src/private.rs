@@ -3,6 +3,7 @@
 //! time.
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::class::{self, ClassId};
@@ -33,6 +34,14 @@ pub fn wanted(held: &Held) {
     }
 }
 
+/// The class of the lock with this mark if the calling thread holds no lock, is in no handler, and
+/// has taken this lock last. Then a call of [`acquire`](super::acquire) finds nothing.
+#[inline]
+pub fn class_if_last(lock: usize, mark: &AtomicU32) -> Option<ClassId> {
+    // Relaxed: the mark is the only data.
+    thread::last_class(lock, mark.load(Relaxed))
+}
+
 /// The calling thread has acquired the lock.
 #[inline(always)]
 pub fn holds(held: &Held) {
@@ -50,6 +59,12 @@ fn unseen() {
     if thread::UNSEEN.load(Relaxed) != 0 {
         notice::once(notice::THREADS);
     }
+}
+
+/// Whether the calling thread was seen to hold the lock, and does not any more.
+#[inline(always)]
+pub fn releases(lock: usize) -> bool {
+    thread::enter_known().is_some_and(|me| me.release(lock))
 }
 
 /// As [`release`](super::release), for an acquisition that will be resumed.

@@ -23,7 +23,7 @@ use super::site::{How, Site};
 use super::{lives, settings};
 
 pub(super) use table::{
-    Entered, UNSEEN, all, are_several, enter, enter_known, give, is_idle, leave, lose,
+    Entered, UNSEEN, all, are_several, enter, enter_known, give, is_idle, last_class, leave, lose,
     only_this_is_left, set_hook,
 };
 
@@ -128,6 +128,9 @@ pub(super) struct Thread {
     life: AtomicU32,
     /// The signals in whose handlers the thread is, as bits.
     signals: AtomicU64,
+    /// The lock that the thread took last while it held no other. Its class is in the first entry,
+    /// whether or not it is held still.
+    last: AtomicUsize,
     pub(super) wait: Wait,
     held: [Entry; DEPTH],
 }
@@ -140,6 +143,7 @@ impl Thread {
         depth: AtomicU32::new(0),
         life: AtomicU32::new(0),
         signals: AtomicU64::new(0),
+        last: AtomicUsize::new(0),
         wait: Wait {
             lock: AtomicUsize::new(0),
             site: AtomicUsize::new(0),
@@ -220,6 +224,21 @@ impl Thread {
             .rposition(|entry| entry.lock() == lock)
     }
 
+    /// Whether the thread holds nothing and is not in a handler, and so has nothing to check.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.depth() == 0 && self.signals.load(Relaxed) == 0
+    }
+
+    /// The class of the lock with this mark, if the thread is idle and has taken that lock last.
+    #[inline]
+    fn last_class(&self, lock: usize, mark: u32) -> Option<ClassId> {
+        let class = self.held[0].class();
+        let is_it = self.is_idle() && self.last.load(Relaxed) == lock;
+        // The mark tells it from another lock that has come to lie there.
+        (is_it && mark != 0 && class.number() as u32 == mark).then_some(class)
+    }
+
     /// Records an acquisition. Returns false if there is no room.
     #[inline]
     pub(super) fn push(&self, held: &Held) -> bool {
@@ -245,6 +264,9 @@ impl Thread {
         entry.class.store(held.class.to_bits(), Relaxed);
         entry.site.store(held.site.to_bits(), Relaxed);
         entry.rest.store(held.how.to_bits().into(), Relaxed);
+        if depth == 0 {
+            self.last.store(held.lock, Relaxed);
+        }
         // Release: pairs with `Entry::get` in other threads.
         entry.lock.store(held.lock, Release);
         self.depth.store(depth as u32 + 1, Relaxed);
@@ -262,6 +284,13 @@ impl Thread {
     /// As [`pop`](Self::pop). Returns whether it was seen.
     #[inline]
     pub(super) fn release(&self, lock: usize) -> bool {
+        let [first, ..] = &self.held;
+        if self.depth.load(Relaxed) == 1 && first.lock() == lock && first.rest.load(Relaxed) < AGAIN
+        {
+            first.lock.store(0, Relaxed);
+            self.depth.store(0, Relaxed);
+            return true;
+        }
         match self.find(lock) {
             Some(index) => {
                 self.take_back(index);

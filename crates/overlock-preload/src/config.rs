@@ -84,11 +84,13 @@ const NEVER: u32 = u32::MAX - 1;
 static LOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+static CHECK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 /// The same for reader-writer locks.
 static RW_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static RW_STAT_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 static RW_UNLOCK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
+static RW_CHECK_GENERATION: AtomicU32 = AtomicU32::new(NEVER);
 
 #[inline(always)]
 pub(crate) fn lock_generation() -> u32 {
@@ -100,6 +102,12 @@ pub(crate) fn lock_generation() -> u32 {
 #[inline(always)]
 pub(crate) fn stat_generation() -> u32 {
     STAT_GENERATION.load(Relaxed)
+}
+
+/// The generation for the fast paths with the validator.
+#[inline(always)]
+pub(crate) fn check_generation() -> u32 {
+    CHECK_GENERATION.load(Relaxed)
 }
 
 #[inline(always)]
@@ -115,6 +123,11 @@ pub(crate) fn rw_generation() -> u32 {
 #[inline(always)]
 pub(crate) fn rw_stat_generation() -> u32 {
     RW_STAT_GENERATION.load(Relaxed)
+}
+
+#[inline(always)]
+pub(crate) fn rw_check_generation() -> u32 {
+    RW_CHECK_GENERATION.load(Relaxed)
 }
 
 #[inline(always)]
@@ -196,12 +209,16 @@ fn read() -> u32 {
 pub(crate) fn generation_changed() {
     let config = get();
     let counted = config.stat && stat::is_used();
-    let plain = config.mutex == Lock::Overlock && !config.lockdep;
+    let ours = config.mutex == Lock::Overlock;
+    let plain = ours && !config.lockdep;
     let shortest = |plain| if plain { fork::generation() } else { NEVER };
+    CHECK_GENERATION.store(shortest(ours && config.lockdep && !config.stat), Relaxed);
     UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     LOCK_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     STAT_GENERATION.store(shortest(plain && counted), Relaxed);
-    let plain = config.rwlock == Lock::Overlock && !config.lockdep;
+    let ours = config.rwlock == Lock::Overlock;
+    let plain = ours && !config.lockdep;
+    RW_CHECK_GENERATION.store(shortest(ours && config.lockdep && !config.stat), Relaxed);
     RW_UNLOCK_GENERATION.store(shortest(plain), Relaxed);
     RW_GENERATION.store(shortest(plain && !config.stat), Relaxed);
     RW_STAT_GENERATION.store(shortest(plain && counted), Relaxed);

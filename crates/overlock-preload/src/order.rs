@@ -179,7 +179,27 @@ pub(crate) fn acquire(
     checked(object, how, site, attempt, wait)
 }
 
-/// The same with the validator. Not inlined, so that other waits take less stack.
+/// Returns the class of a lock that the calling thread may wait for without anything to find out:
+/// it has taken that lock last, and holds none.
+#[inline(always)]
+pub(crate) fn class_if_last(lock: Object<'_>) -> Option<ClassId> {
+    lockdep::__private::class_if_last(lock.address, lock.mark)
+}
+
+/// Reports that the calling thread has acquired the lock of this class, with the validator.
+#[inline(always)]
+pub(crate) fn has(lock: Object<'_>, class: ClassId, how: How, site: Site) {
+    lockdep::acquired(lock.address, class, how, CodeSite::code(site));
+}
+
+/// Reports that the calling thread is about to release the lock, with the validator. Returns false
+/// if it was not seen to acquire it.
+#[inline(always)]
+pub(crate) fn releases(lock: usize) -> bool {
+    lockdep::__private::releases(lock)
+}
+
+/// As [`acquire`], with the validator. Not inlined, so that other waits take less stack.
 #[inline(never)]
 fn checked(
     object: Object<'_>,
@@ -188,9 +208,15 @@ fn checked(
     attempt: impl FnOnce() -> c_int,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    let class = lockdep::class_of_marked(object.address, object.mark);
     let (lock, site) = (object.address, CodeSite::code(site));
-    lockdep::acquire(lock, class, how, site);
+    let class = match class_if_last(object) {
+        Some(class) => class,
+        None => {
+            let class = lockdep::class_of_marked(lock, object.mark);
+            lockdep::acquire(lock, class, how, site);
+            class
+        }
+    };
     let result = or_wait(attempt(), || {
         lockdep::begin_wait(lock, class, how, site);
         let result = wait();

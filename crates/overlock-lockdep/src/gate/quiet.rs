@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(open(), [false; 4]);
         drop(quiet);
         assert_eq!(open(), [true; 4]);
-        // What the program has blocked stays so.
+        // One that the program has blocked stays so.
         mask(libc::SIG_BLOCK, Some(bit(libc::SIGTERM)));
         let quiet = Quiet::begin();
         let endable = quiet.endable();

@@ -7,6 +7,7 @@ use std::{mem, ptr};
 
 use overlock_linux::__private::calls::thread_id;
 
+use super::super::class::ClassId;
 use super::super::gate::is_blind;
 use super::super::lives;
 use super::{Held, THREADS, Thread};
@@ -98,11 +99,16 @@ pub(in super::super) fn leave() {
     }
 }
 
-/// Whether the calling thread holds nothing and is not in a handler, and so has nothing to check.
+/// Whether the calling thread has [nothing to check](Thread::is_idle).
 #[inline]
 pub(in super::super) fn is_idle() -> bool {
-    MINE.get()
-        .is_some_and(|thread| thread.depth() == 0 && thread.signals().load(Relaxed) == 0)
+    MINE.get().is_some_and(Thread::is_idle)
+}
+
+/// See [`Thread::last_class`], of the calling thread.
+#[inline]
+pub(in super::super) fn last_class(lock: usize, mark: u32) -> Option<ClassId> {
+    MINE.get()?.last_class(lock, mark)
 }
 
 impl Thread {

@@ -53,3 +53,34 @@ fn a_full_stack_takes_no_more_and_goes_on() {
     assert!(thread.pop(DEPTH).is_some());
     assert!(thread.push(&held(DEPTH + 1)));
 }
+
+/// Fails where another lock is taken for the last one, and where what is held or a handler is
+/// overlooked.
+#[test]
+fn the_class_of_the_last_lock_is_known_while_there_is_nothing_to_check() {
+    let thread = Thread::INIT;
+    let class = ClassId::new(7, 99);
+    let of_class = |lock| Held {
+        class,
+        ..held(lock)
+    };
+    assert!(thread.last_class(1, 99).is_none());
+    thread.push(&of_class(1));
+    assert!(thread.last_class(1, 99).is_none());
+    assert!(thread.release(1) && !thread.release(1));
+    assert_eq!(thread.last_class(1, 99), Some(class));
+    for (lock, mark) in [(2, 99), (1, 98), (1, 0)] {
+        assert!(thread.last_class(lock, mark).is_none(), "{lock} {mark}");
+    }
+    thread.signals.store(1, Relaxed);
+    assert!(thread.last_class(1, 99).is_none());
+    thread.signals.store(0, Relaxed);
+    // One above it is not the last.
+    thread.push(&of_class(1));
+    thread.push(&held(2));
+    assert!(thread.release(2) && thread.release(1));
+    assert_eq!(thread.last_class(1, 99), Some(class));
+    thread.push(&held(2));
+    assert!(thread.release(2));
+    assert!(thread.last_class(1, 99).is_none());
+}

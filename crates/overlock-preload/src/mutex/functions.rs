@@ -8,6 +8,7 @@ use overlock_core::raw::RawLock;
 
 use super::counted::{lock_counted, try_counted};
 use super::{DESTROYED, Mutex, NORMAL, Wait, kept_kind, kind_of, me};
+use crate::order::How;
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
 use crate::{config, order, probes, real, stat, summary};
@@ -128,6 +129,9 @@ extern "C" fn lock_slowly(mutex: &Mutex) -> c_int {
 
 #[inline(never)]
 pub(super) extern "C" fn lock_generally(mutex: &Mutex, site: Site) -> c_int {
+    if mutex.try_checked(site) {
+        return acquired(mutex, 0);
+    }
     acquired(mutex, mutex.acquire_any(site))
 }
 
@@ -262,5 +266,36 @@ extern "C" fn unlock_if_mine(mutex: &Mutex) -> c_int {
 
 #[inline(never)]
 extern "C" fn unlock_generally(mutex: &Mutex) -> c_int {
+    if mutex.is_checked() && mutex.main().is_locked() && order::releases(mutex.address()) {
+        probes::mutex_release(mutex.address());
+        // SAFETY: the caller owns it: it was seen to acquire it.
+        unsafe { mutex.main().unlock(()) };
+        return 0;
+    }
     mutex.release_any()
+}
+
+/// The fast path with the validator.
+impl Mutex {
+    #[inline(always)]
+    fn is_checked(&self) -> bool {
+        self.generation.load(Relaxed) == config::check_generation() && self.is_plain()
+    }
+
+    /// Tries to acquire a lock about which there is nothing to find out.
+    #[inline(always)]
+    fn try_checked(&self, site: Site) -> bool {
+        if !self.is_checked() {
+            return false;
+        }
+        let object = self.object();
+        let Some(class) = order::class_if_last(object) else {
+            return false;
+        };
+        let is_taken = self.main().try_lock().is_some();
+        if is_taken {
+            order::has(object, class, How::EXCLUSIVE, site);
+        }
+        is_taken
+    }
 }

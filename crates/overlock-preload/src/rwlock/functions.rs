@@ -5,9 +5,12 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 use overlock_core::Deadline;
+use overlock_core::raw::RawRwLock;
+use overlock_core::rw::overlock_rw::Passing;
 use overlock_shared::ObjectKind;
 
 use super::{Attributes, RwLock, counted};
+use crate::order::How;
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
 use crate::{config, order, probes, real, stat, summary, thread};
@@ -105,6 +108,11 @@ extern "C" fn rdlock_slowly(lock: &RwLock, site: Site) -> c_int {
 
 #[inline(never)]
 pub(super) extern "C" fn rdlock_generally(lock: &RwLock, site: Site) -> c_int {
+    let read = || lock.has_read(lock.try_take_share(Passing::Never));
+    if lock.try_checked(lock.how_read(), site, read) {
+        probes::rdlock_acquire_read(lock.address());
+        return 0;
+    }
     if lock.is_ours() {
         return lock.read(None, site);
     }
@@ -147,6 +155,10 @@ unsafe extern "C" fn wrlock(lock: *mut RwLock, site: Site) -> c_int {
 
 #[inline(never)]
 pub(super) extern "C" fn wrlock_generally(lock: &RwLock, site: Site) -> c_int {
+    if lock.try_checked(How::EXCLUSIVE, site, || lock.has_written(lock.try_take())) {
+        probes::wrlock_acquire_write(lock.address());
+        return 0;
+    }
     if lock.is_ours() {
         return lock.write(None, site);
     }
@@ -188,6 +200,10 @@ pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut RwLock) -> c_int {
 
 #[inline(never)]
 extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
+    if lock.is_checked() && lock.recommended().is_locked() && order::releases(lock.address()) {
+        lock.release_raw();
+        return 0;
+    }
     if lock.is_ours() {
         lock.release();
         return 0;
@@ -198,6 +214,32 @@ extern "C" fn unlock_generally(lock: &RwLock) -> c_int {
     }
     // SAFETY: as above.
     unsafe { real::pthread_rwlock_unlock(lock.as_glibcs()) }
+}
+
+/// The fast path with the validator.
+impl RwLock {
+    #[inline(always)]
+    fn is_checked(&self) -> bool {
+        self.is_plain(config::rw_check_generation())
+    }
+
+    /// Tries to acquire a lock about which there is nothing to find out, by `attempt`, which
+    /// returns 0 or an errno.
+    #[inline(always)]
+    fn try_checked(&self, how: How, site: Site, attempt: impl FnOnce() -> c_int) -> bool {
+        if !self.is_checked() {
+            return false;
+        }
+        let object = self.object();
+        let Some(class) = order::class_if_last(object) else {
+            return false;
+        };
+        let is_taken = attempt() == 0;
+        if is_taken {
+            order::has(object, class, how, site);
+        }
+        is_taken
+    }
 }
 
 impl RwLock {

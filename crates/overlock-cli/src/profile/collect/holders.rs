@@ -9,7 +9,7 @@ use overlock_shared::Table;
 use super::kept::{Kept, Key, Total};
 use crate::stat::{self, Sampled, Symbols};
 
-/// What names the addresses of a process, for a document.
+/// Names for the addresses of a process, in a document.
 pub struct Namer<'a> {
     pub table: &'a Table,
     pub symbols: &'a Symbols,
@@ -99,8 +99,8 @@ impl Namer<'_> {
         (!calls.is_empty()).then(|| self.interner.stack(self.profile, frames))
     }
 
-    /// What these have in common, from their call site on: a holder there is one of them. A wrapper
-    /// alone is the same for all locks, so that has a caller, whose name is not known.
+    /// The frames that these have in common, from their call site on: a holder there is one of
+    /// them. A wrapper alone is the same for all locks, so that has a caller without a name.
     fn common(&mut self, site: u32, stacks: &[u32]) -> Option<u32> {
         let (first, others) = match stacks {
             [one] => return Some(*one),
