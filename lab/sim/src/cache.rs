@@ -38,6 +38,7 @@ mod line;
 mod paths;
 mod queue;
 mod serve;
+mod sites;
 #[cfg(test)]
 mod tests;
 
@@ -45,10 +46,13 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
-use crate::machine::{Machine, Place};
+use crate::machine::Machine;
 use crate::time::Time;
-use line::{Copies, Line, Request, Watcher};
+use line::{Copies, Line, Request};
 use paths::Legs;
+use queue::Queue;
+pub use serve::{Due, Loaded};
+use sites::Sites;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -140,24 +144,17 @@ impl Traffic {
     }
 }
 
-/// The site of a core, which is computed once: that takes divisions.
-#[derive(Clone, Copy, Debug)]
-struct Site {
-    place: Place,
-    /// Its number on the ring of its last-level cache.
-    stop: usize,
-}
-
 /// The state of all lines of a machine.
 #[derive(Debug)]
 pub struct Cache {
     machine: Machine,
-    /// The sites of the cores.
-    sites: Vec<Site>,
-    /// The ways between a core and a slice, by the difference of their numbers on the ring.
-    ways: Vec<f64>,
+    sites: Sites,
+    /// Whether a load comes sooner to the last-level cache of its core than to any other place.
+    copies_are_near: bool,
     numbers: FxHashMap<usize, usize>,
     lines: Vec<Line>,
+    /// The requests that wait for each.
+    queues: Vec<Queue>,
     legs: Legs,
     random: Random,
     traffic: Traffic,
@@ -167,18 +164,17 @@ pub struct Cache {
 impl Cache {
     /// Makes empty caches. `seed` determines the variation of transfers.
     pub fn new(machine: &Machine, seed: u64) -> Self {
+        let sites = Sites::of(machine);
+        let costs = &machine.costs;
+        let copies_are_near = costs.shared.half() <= sites.shortest().scale(costs.request);
         Self {
             machine: machine.clone(),
-            sites: (0..machine.all_cores())
-                .map(|core| Site {
-                    place: machine.place_of(core),
-                    stop: machine.stop_of(core),
-                })
-                .collect(),
-            ways: machine.ways().collect(),
+            sites,
+            copies_are_near,
             numbers: FxHashMap::default(),
             lines: Vec::new(),
-            legs: Legs::default(),
+            queues: Vec::new(),
+            legs: Legs::new(machine.places().count()),
             random: Random::seed_from_u64(seed),
             traffic: Traffic::default(),
             signals: Vec::new(),
@@ -190,10 +186,14 @@ impl Cache {
         self.traffic
     }
 
-    /// Moves the signals since the last call to `into`, which is empty.
-    pub fn signals(&mut self, into: &mut Vec<Signal>) {
-        debug_assert!(into.is_empty());
-        std::mem::swap(into, &mut self.signals);
+    /// Returns the signal of that number.
+    pub fn signal(&self, number: usize) -> Option<&Signal> {
+        self.signals.get(number)
+    }
+
+    /// Forgets all signals, on which the caller has acted.
+    pub fn forget_signals(&mut self) {
+        self.signals.clear();
     }
 
     /// Returns the line of an address.
@@ -202,6 +202,7 @@ impl Cache {
         let line = *self.numbers.entry(address / LINE).or_insert(next);
         if line == next {
             self.lines.push(Line::new(self.machine.slice_of(line)));
+            self.queues.push(Queue::default());
         }
         line
     }
@@ -251,19 +252,14 @@ impl Cache {
 
     fn request(&self, now: Time, vcpu: usize, core: usize, line: usize, access: Access) -> Request {
         Request {
-            vcpu,
-            core,
-            place: self.sites[core].place,
+            vcpu: vcpu as u32,
+            core: core as u32,
+            place: self.sites.place(core) as u32,
             access,
             buffered: false,
             requested_at: now,
-            way: self.way(core, line),
+            way: self.sites.way(core, self.lines[line].slice),
         }
-    }
-
-    /// The length of the way from a core to a line, relative to the mean.
-    fn way(&self, core: usize, line: usize) -> f64 {
-        self.ways[self.sites[core].stop.abs_diff(self.lines[line].slice)]
     }
 
     /// Whether a store of `core` can take effect now: the core owns the line, and it is there.
@@ -289,7 +285,7 @@ impl Cache {
 
     /// Takes back the request of `vcpu` for a load that it has not made yet.
     pub fn withdraw(&mut self, line: usize, vcpu: usize) {
-        self.lines[line].queue.withdraw(vcpu);
+        self.queues[line].withdraw(vcpu);
     }
 
     /// Queues a request, and serves it if it is due.
@@ -297,8 +293,8 @@ impl Cache {
         let mut legs = std::mem::take(&mut self.legs);
         let arrives = self.arrival_along(line, &request, &mut legs);
         self.legs = legs;
+        self.queues[line].push(request, arrives);
         let state = &mut self.lines[line];
-        state.queue.push(request, arrives);
         let at = arrives.max(state.free);
         if state.leaving.is_some() || at <= now {
             self.serve(now, line);
@@ -332,16 +328,17 @@ impl Cache {
     pub fn watch(&mut self, vcpu: usize, core: usize, line: usize) -> bool {
         let has = self.has(line, core, Access::Read);
         if has {
-            self.lines[line].watchers.push(Watcher { vcpu });
+            self.lines[line].watchers.push(vcpu as u32);
         }
         has
     }
 
     /// Ends a watch of `vcpu`.
     pub fn unwatch(&mut self, vcpu: usize, line: usize) {
-        self.lines[line]
-            .watchers
-            .retain(|watcher| watcher.vcpu != vcpu);
+        let watchers = &mut self.lines[line].watchers;
+        if let Some(index) = watchers.iter().position(|&other| other as usize == vcpu) {
+            watchers.remove(index);
+        }
     }
 
     fn takes(&self, access: Access) -> Time {

@@ -23,6 +23,7 @@ mod host;
 mod measure;
 mod pauses;
 mod queue;
+mod set;
 mod slices;
 mod spin;
 mod state;
@@ -43,7 +44,7 @@ use crate::trace::Mark;
 use fibre::Fibres;
 pub use fibre::most_stacks;
 pub use measure::{Measured, Windows};
-pub(crate) use spin::{Spun, asks, judge, spin};
+pub(crate) use spin::{Poll, Spun, asks, is_outside, judge, spin};
 use state::Engine;
 pub use state::LockEvents;
 

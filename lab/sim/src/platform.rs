@@ -9,7 +9,7 @@ use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 use overlock_family::FamilyPlatform;
 
-use crate::engine::{self, SpinFirst, Spun};
+use crate::engine::{self, Poll, SpinFirst, Spun};
 use crate::tables;
 use crate::time::Time;
 use crate::word::{U8, U16, U32, U64, Usize};
@@ -17,6 +17,29 @@ use crate::word::{U8, U16, U32, U64, Usize};
 /// The simulated machine as a platform of overlock-core.
 #[derive(Clone, Copy, Debug)]
 pub struct Sim;
+
+/// A wait of a spinner: all that a poll needs, on as few lines of this machine's cache as can be.
+#[repr(align(64))]
+struct Wait<'a, T, A, D> {
+    word: &'a A,
+    order: Ordering,
+    done: D,
+    seen: Cell<T>,
+    engine_judges: Cell<bool>,
+}
+
+impl<T: Copy + Eq, A: Atomic<T>, D: Fn(T) -> bool> Poll for Wait<'_, T, A, D> {
+    fn poll(&self) -> Option<bool> {
+        let seen = self.word.load(self.order);
+        self.seen.set(seen);
+        if !self.engine_judges.get() {
+            return None;
+        }
+        let verdict = engine::judge(|| (self.done)(seen));
+        self.engine_judges.set(verdict.is_some());
+        verdict
+    }
+}
 
 fn time(end: Deadline) -> Time {
     Time::ns(end.instant::<Sim>().as_nanos())
@@ -58,28 +81,25 @@ impl Platform for Sim {
             Spin::Polls(most) => (None, Some(u64::from(most.saturating_sub(1)))),
             Spin::Until(end) => (Some(time(end.into())), None),
         };
-        let seen = Cell::new(seen);
-        // A condition that has not asked for anything else probably never does.
-        let engine_judges = Cell::new(!asks);
-        let poll = || {
-            seen.set(word.load(order));
-            if !engine_judges.get() {
-                return None;
-            }
-            let verdict = engine::judge(|| done(seen.get()));
-            engine_judges.set(verdict.is_some());
-            verdict
+        let wait = Wait {
+            word,
+            order,
+            done,
+            seen: Cell::new(seen),
+            // A condition that has not asked for anything else probably never does.
+            engine_judges: Cell::new(!asks),
         };
         loop {
-            match engine::spin(address, changes, until, &mut polls, &poll) {
-                Spun::Over => return Err(seen.get()),
-                Spun::Holds => return Ok(seen.get()),
-                Spun::Load => seen.set(word.load(order)),
+            match engine::spin(address, changes, until, &mut polls, &wait) {
+                Spun::Over => return Err(wait.seen.get()),
+                Spun::Holds => return Ok(wait.seen.get()),
+                Spun::Load => wait.seen.set(word.load(order)),
                 Spun::Judge => {}
             }
             changes = engine::looked();
-            if done(seen.get()) {
-                return Ok(seen.get());
+            let seen = wait.seen.get();
+            if (wait.done)(seen) {
+                return Ok(seen);
             }
         }
     }

@@ -5,6 +5,9 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
+/// About a quarter of the largest time.
+const MOST: f64 = (1_u64 << 62) as f64;
+
 /// A time or a duration of a simulation, in picoseconds: costs of a few nanoseconds can be halved
 /// and varied without being rounded away. 213 days at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,11 +79,17 @@ impl Time {
     /// Returns it `factor` times, which must not be negative. The result is at most 106 days, and
     /// a longer time counts as that.
     #[must_use]
+    #[inline]
     pub fn scale(self, factor: f64) -> Self {
         debug_assert!(factor >= 0.0);
         // Conversions of signed numbers need about half of the instructions of others on x86-64.
         let ps = self.0.min(i64::MAX as u64) as i64;
-        Self((ps as f64 * factor) as i64 as u64)
+        let scaled = ps as f64 * factor;
+        if (0.0..MOST).contains(&scaled) {
+            // SAFETY: it is not NaN, and its integer part is an `i64`.
+            return Self(unsafe { scaled.to_int_unchecked::<i64>() } as u64);
+        }
+        Self(scaled as i64 as u64)
     }
 
     /// Returns half of it.

@@ -88,6 +88,9 @@ macro_rules! word {
             /// From the caller's store buffer if it is there.
             #[inline]
             fn load(&self, order: Ordering) -> $int {
+                if engine::is_outside() {
+                    return self.0.load(order);
+                }
                 if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
                     return self.0.load(order) & !(bits as $int) | value as $int;
                 }

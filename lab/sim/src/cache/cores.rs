@@ -25,10 +25,6 @@ impl Cores {
         self.0[core / BITS] |= 1 << (core % BITS);
     }
 
-    pub fn remove(&mut self, core: usize) {
-        self.0[core / BITS] &= !(1 << (core % BITS));
-    }
-
     pub fn contains(&self, core: usize) -> bool {
         self.0[core / BITS] & 1 << (core % BITS) != 0
     }

@@ -2,16 +2,14 @@
 
 use super::Access;
 use super::cores::Cores;
-use super::queue::Queue;
-use crate::machine::Place;
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    pub vcpu: usize,
-    pub core: usize,
-    /// The place of the core.
-    pub place: Place,
+    pub vcpu: u32,
+    pub core: u32,
+    /// The number of the core's place.
+    pub place: u32,
     pub access: Access,
     /// Whether a buffered store needs the line, for which no vCPU waits.
     pub buffered: bool,
@@ -36,13 +34,12 @@ pub(super) struct Line {
     /// The slice of the last-level cache that has it.
     pub slice: usize,
     pub copies: Copies,
-    /// The place of its last owner, whose last-level cache is the home of the line: it answers for
-    /// the line. And since when that is the home.
-    pub home: Place,
+    /// The number of its last owner's place, whose last-level cache is the home of the line: it
+    /// answers for the line. And since when that is the home.
+    pub home: usize,
     pub since: Time,
     /// When the next request may be served.
     pub free: Time,
-    pub queue: Queue,
     /// The request that is being served, when the line leaves its home, and how long it travels.
     pub leaving: Option<(Request, Time, Time)>,
     /// When the queue is served next, if that is scheduled.
@@ -54,7 +51,8 @@ pub(super) struct Line {
     pub used: Time,
     /// Whether the owner has changed it.
     pub dirty: bool,
-    pub watchers: Vec<Watcher>,
+    /// The vCPUs that watch it.
+    pub watchers: Vec<u32>,
     /// How often it has been changed.
     pub changes: u64,
 }
@@ -65,10 +63,9 @@ impl Line {
         Self {
             slice,
             copies: Copies::None,
-            home: Place::default(),
+            home: 0,
             since: Time::ZERO,
             free: Time::ZERO,
-            queue: Queue::default(),
             leaving: None,
             planned: None,
             arrival: Time::ZERO,
@@ -89,9 +86,4 @@ impl Line {
         self.planned = known.or(Some(at));
         known.is_none()
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Watcher {
-    pub vcpu: usize,
 }

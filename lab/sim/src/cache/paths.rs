@@ -5,7 +5,6 @@ use rand::RngExt;
 use super::cores::Cores;
 use super::line::{Copies, Request};
 use super::{Access, Cache};
-use crate::machine::Place;
 use crate::time::Time;
 
 /// A transfer to a core that lacks the right for its access.
@@ -36,6 +35,19 @@ pub(super) struct Leg {
     length: Time,
 }
 
+impl Leg {
+    /// When a request arrives at the home, which that is since then.
+    #[inline]
+    pub fn arrival(self, request: &Request, since: Time) -> Time {
+        let begins = if self.near {
+            request.requested_at
+        } else {
+            request.requested_at.max(since)
+        };
+        begins + self.length.scale(request.way)
+    }
+}
+
 /// The ways of reads of one line, as far as they are known, by the numbers of places.
 #[derive(Debug, Default)]
 pub(super) struct Legs {
@@ -44,6 +56,28 @@ pub(super) struct Legs {
 }
 
 impl Legs {
+    /// Those of no line, from so many places.
+    pub fn new(places: usize) -> Self {
+        Self {
+            line: usize::MAX,
+            of: vec![None; places],
+        }
+    }
+
+    /// They are to be those of this line.
+    pub fn follow(&mut self, line: usize) {
+        if self.line != line {
+            self.line = line;
+            self.of.fill(None);
+        }
+    }
+
+    /// Returns the way of a read, if it is known.
+    #[inline]
+    pub fn known(&self, request: &Request) -> Option<Leg> {
+        self.of[request.place as usize].filter(|_| !request.writes())
+    }
+
     /// Forgets those of a line that has moved.
     pub fn forget(&mut self, line: usize) {
         if self.line == line {
@@ -55,57 +89,37 @@ impl Legs {
 impl Cache {
     /// Returns when a request arrives at the line's home. One from beyond the home's last-level
     /// cache follows the line when it moves.
-    #[cfg(test)]
     pub(super) fn arrival(&self, line: usize, request: &Request) -> Time {
-        self.arrival_by(line, request, |leg| leg())
+        let state = &self.lines[line];
+        if self.has(line, request.core as usize, request.access) {
+            return request.requested_at.max(state.arrival);
+        }
+        self.leg(line, request).arrival(request, state.since)
     }
 
     /// The same. Remembers the ways of reads of the line.
     pub(super) fn arrival_along(&self, line: usize, request: &Request, legs: &mut Legs) -> Time {
-        self.arrival_by(line, request, |leg| {
-            if request.access != Access::Read {
-                // All copies but that of the own core have to be invalidated: its number matters.
-                return leg();
-            }
-            if legs.line != line {
-                legs.line = line;
-                legs.forget(line);
-            }
-            let Place { socket, cluster } = request.place;
-            let place = socket * self.machine.clusters + cluster;
-            if legs.of.len() <= place {
-                legs.of.resize(place + 1, None);
-            }
-            *legs.of[place].get_or_insert_with(leg)
-        })
-    }
-
-    fn arrival_by(
-        &self,
-        line: usize,
-        request: &Request,
-        leg: impl FnOnce(&dyn Fn() -> Leg) -> Leg,
-    ) -> Time {
-        let state = &self.lines[line];
-        if self.has(line, request.core, request.access) {
-            return request.requested_at.max(state.arrival);
+        let has = self.has(line, request.core as usize, request.access);
+        if has || request.writes() {
+            // All copies but that of the own core have to be invalidated: its number matters.
+            return self.arrival(line, request);
         }
-        let leg = leg(&|| self.leg(line, request));
-        let begins = if leg.near {
-            request.requested_at
-        } else {
-            request.requested_at.max(state.since)
-        };
-        begins + leg.length.scale(request.way)
+        legs.follow(line);
+        let leg = legs.known(request).unwrap_or_else(|| {
+            let leg = self.leg(line, request);
+            legs.of[request.place as usize] = Some(leg);
+            leg
+        });
+        leg.arrival(request, self.lines[line].since)
     }
 
     fn leg(&self, line: usize, request: &Request) -> Leg {
         let state = &self.lines[line];
-        let place = request.place;
+        let place = request.place as usize;
         let near = match &state.copies {
             Copies::None => true,
-            Copies::Owned(_) => self.machine.share_cache(state.home, place),
-            Copies::Shared(cores) => cores.meets(self.machine.sharing(place)),
+            Copies::Owned(_) => self.sites.share_cache(state.home, place),
+            Copies::Shared(cores) => cores.meets(self.sites.area(place).sharing.clone()),
         };
         let length = match self.transfer(line, request) {
             Transfer::Whole(time) => time.scale(self.machine.costs.request),
@@ -116,7 +130,7 @@ impl Cache {
 
     /// Returns the travel times of a request and its answer.
     pub(super) fn path(&mut self, line: usize, request: &Request) -> Path {
-        let path = if self.has(line, request.core, request.access) {
+        let path = if self.has(line, request.core as usize, request.access) {
             // The line was on its way to this core already.
             Path::default()
         } else {
@@ -144,26 +158,27 @@ impl Cache {
 
     fn transfer(&self, line: usize, request: &Request) -> Transfer {
         let state = &self.lines[line];
-        let place = request.place;
+        let place = request.place as usize;
         let machine = &self.machine;
+        let meets = |cores: &Cores| cores.meets(self.sites.area(place).sharing.clone());
         Transfer::Whole(match &state.copies {
             Copies::None => machine.costs.memory,
             Copies::Shared(cores) if request.access != Access::Read => {
-                self.invalidation(cores, request.core, place)
+                self.invalidation(cores, request.core as usize, place)
             }
-            Copies::Shared(cores) if machine.inclusive && cores.meets(machine.sharing(place)) => {
+            Copies::Shared(cores) if machine.inclusive && meets(cores) => {
                 return Transfer::Pipelined;
             }
-            Copies::Shared(_) | Copies::Owned(_) => machine.transfer(state.home, place),
+            Copies::Shared(_) | Copies::Owned(_) => self.sites.transfer(state.home, place),
         })
     }
 
     /// Returns the time to invalidate all copies of other cores than `core`, which is at `place`.
-    fn invalidation(&self, cores: &Cores, core: usize, place: Place) -> Time {
-        self.machine
-            .places()
-            .filter(|&other| cores.meets_without(core, self.machine.cores_of(other)))
-            .map(|other| self.machine.transfer(other, place))
+    fn invalidation(&self, cores: &Cores, core: usize, place: usize) -> Time {
+        self.sites
+            .transfers_to(place)
+            .filter(|(other, _)| cores.meets_without(core, other.cores.clone()))
+            .map(|(_, time)| time)
             .max()
             .unwrap_or(self.machine.costs.shared)
     }

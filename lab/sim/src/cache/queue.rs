@@ -1,212 +1,194 @@
 //! The requests that wait for a line.
 
-use std::ops::Range;
-
 use super::Access;
-use super::cores::Cores;
 use super::line::Request;
-use crate::machine::MOST_CORES;
 use crate::time::Time;
 
-/// No request.
-const NONE: u32 = u32::MAX;
+const BITS: usize = u64::BITS as usize;
 
 /// The requests, and when each arrives at the line's home, unless that changes.
 ///
-/// One is taken from anywhere, and the last one moves to its place. Each core has a list of its
-/// requests: mostly a line moves for few cores.
+/// One is taken from anywhere, and the last one moves to its place. Of one that has arrived it does
+/// not matter when.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     arrivals: Vec<Time>,
-    /// The numbers of the requests, which are indices into `entries`.
-    numbers: Vec<u32>,
-    entries: Vec<Entry>,
-    /// The numbers that no waiting request has.
-    free: Vec<u32>,
+    requests: Vec<Request>,
+    /// Those that had arrived when somebody asked last, their number, and a time before which no
+    /// other arrives.
+    here: Vec<u64>,
+    count: usize,
+    next: Time,
     /// No request arrives later. Mostly all of them have arrived, and none has to be looked at.
     latest: Time,
-    /// The cores of the requests, and the first request of each.
-    cores: Cores,
-    firsts: Vec<u32>,
     /// How many do not only read.
     writers: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    request: Request,
-    /// Its place among the arrivals.
-    index: u32,
-    /// The next request of the same core.
-    next: u32,
-}
-
-/// The requests whose arrivals may have changed.
-#[derive(Debug)]
-pub(super) struct Affected {
-    /// Those of these cores.
-    pub cores: Range<usize>,
-    /// And those that do not only read.
-    pub writers: bool,
-}
-
-impl Affected {
-    /// All requests.
-    pub const ALL: Self = Self {
-        cores: 0..MOST_CORES,
-        writers: true,
-    };
-
-    /// Those of one core.
-    pub fn of(core: usize) -> Self {
-        Self {
-            cores: core..core + 1,
-            writers: false,
-        }
-    }
-}
-
 impl Queue {
     pub fn push(&mut self, request: Request, arrives: Time) {
-        if self.is_empty() {
-            self.latest = Time::ZERO;
+        let index = self.arrivals.len();
+        if index == 0 {
+            (self.latest, self.next) = (Time::ZERO, Time::MAX);
         }
-        self.latest = self.latest.max(arrives);
-        let core = request.core;
-        if self.firsts.len() <= core {
-            self.firsts.resize(core + 1, NONE);
+        if index.is_multiple_of(BITS) {
+            self.here.push(0);
         }
-        self.cores.insert(core);
-        self.writers += usize::from(writes(&request));
-        let number = self.free.pop().unwrap_or(self.entries.len() as u32);
-        let entry = Entry {
-            request,
-            index: self.numbers.len() as u32,
-            next: std::mem::replace(&mut self.firsts[core], number),
-        };
-        match self.entries.get_mut(number as usize) {
-            Some(place) => *place = entry,
-            None => self.entries.push(entry),
-        }
+        self.expect(arrives);
+        self.writers += usize::from(request.writes());
         self.arrivals.push(arrives);
-        self.numbers.push(number);
+        self.requests.push(request);
+    }
+
+    /// A request arrives at this time.
+    fn expect(&mut self, arrives: Time) {
+        self.latest = self.latest.max(arrives);
+        self.next = self.next.min(arrives);
     }
 
     pub fn is_empty(&self) -> bool {
         self.arrivals.is_empty()
     }
 
-    /// Whether all arrive at these times.
+    /// Whether all have arrived.
+    pub fn are_here(&self, now: Time) -> bool {
+        self.latest <= now
+    }
+
+    /// Whether some do not only read.
+    pub fn has_writers(&self) -> bool {
+        self.writers > 0
+    }
+
+    /// Whether all that have not arrived arrive at these times.
     #[cfg(test)]
-    pub fn arrive_as(&self, arrival: impl Fn(&Request) -> Time) -> bool {
-        let requests = self.numbers.iter().map(|&number| self.request(number));
-        requests.map(arrival).eq(self.arrivals.iter().copied())
+    pub fn arrive_as(&self, now: Time, arrival: impl Fn(&Request) -> Time) -> bool {
+        let expected = self.requests.iter().map(arrival);
+        let mut both = self.arrivals.iter().zip(expected);
+        both.all(|(&at, expected)| at.max(now) == expected.max(now))
     }
 
-    fn request(&self, number: u32) -> &Request {
-        &self.entries[number as usize].request
-    }
-
-    /// Returns when the first arrives; `now` if it has arrived.
-    pub fn earliest(&self, now: Time) -> Option<Time> {
-        if self.latest <= now && !self.is_empty() {
-            return Some(now);
+    /// Returns the number of those that have arrived, and when the first arrives, or `now` if it
+    /// has.
+    pub fn arrived(&mut self, now: Time) -> Option<(usize, Time)> {
+        if self.is_empty() {
+            return None;
         }
-        self.arrivals.iter().copied().min()
-    }
-
-    /// Returns the number of those that have arrived.
-    pub fn arrived(&self, now: Time) -> usize {
         if self.latest <= now {
-            return self.arrivals.len();
+            return Some((self.arrivals.len(), now));
         }
-        self.arrivals.iter().filter(|&&at| at <= now).count()
+        if self.next <= now {
+            self.look(now);
+        }
+        Some(match self.count {
+            0 => (0, self.next),
+            count => (count, now),
+        })
+    }
+
+    /// Looks which have arrived.
+    fn look(&mut self, now: Time) {
+        (self.count, self.next) = (0, Time::MAX);
+        for (here, arrivals) in self.here.iter_mut().zip(self.arrivals.chunks(BITS)) {
+            *here = 0;
+            for (bit, &at) in arrivals.iter().enumerate() {
+                let is_here = at <= now;
+                *here |= u64::from(is_here) << bit;
+                self.count += usize::from(is_here);
+                self.next = self.next.min(if is_here { Time::MAX } else { at });
+            }
+        }
+    }
+
+    /// The request at this index is not there any more, or arrives at another time.
+    fn forget(&mut self, index: usize) {
+        let bit = 1 << (index % BITS);
+        let here = &mut self.here[index / BITS];
+        if *here & bit != 0 {
+            *here &= !bit;
+            self.count -= 1;
+        } else if self.arrivals[index] == self.next {
+            // Another may be the next.
+            self.next = Time::ZERO;
+        }
     }
 
     /// Takes one of those that have arrived.
-    pub fn take(&mut self, now: Time, chosen: usize) -> Request {
-        let index = if self.latest <= now {
-            chosen
-        } else {
-            let mut arrived = (0..self.arrivals.len()).filter(|&index| self.arrivals[index] <= now);
-            arrived.nth(chosen).expect("so many have arrived")
-        };
-        self.remove(index)
+    pub fn take(&mut self, now: Time, mut chosen: usize) -> Request {
+        if self.latest <= now {
+            return self.remove(chosen);
+        }
+        let mut words = self.here.iter().copied().enumerate();
+        let (word, mut here) = words
+            .find(|(_, here)| {
+                let count = here.count_ones() as usize;
+                let is_in = chosen < count;
+                chosen -= if is_in { 0 } else { count };
+                is_in
+            })
+            .expect("so many have arrived");
+        for _ in 0..chosen {
+            here &= here - 1;
+        }
+        self.remove(word * BITS + here.trailing_zeros() as usize)
     }
 
     /// Takes the request of `vcpu` for an access of its own.
     pub fn withdraw(&mut self, vcpu: usize) {
-        let is_its = |&number: &u32| {
-            let request = self.request(number);
-            request.vcpu == vcpu && !request.buffered
-        };
-        if let Some(index) = self.numbers.iter().position(is_its) {
+        let is_its = |request: &Request| request.vcpu as usize == vcpu && !request.buffered;
+        if let Some(index) = self.requests.iter().position(is_its) {
             self.remove(index);
         }
     }
 
     fn remove(&mut self, index: usize) -> Request {
+        self.forget(index);
+        let last = self.arrivals.len() - 1;
+        let is_here = self.here[last / BITS] >> (last % BITS) & 1;
+        self.here[last / BITS] &= !(1 << (last % BITS));
+        if index < last {
+            self.here[index / BITS] |= is_here << (index % BITS);
+        }
+        self.here.truncate(last.div_ceil(BITS));
         // One of them is chosen at random: their order does not matter.
         self.arrivals.swap_remove(index);
-        let number = self.numbers.swap_remove(index);
-        if let Some(&moved) = self.numbers.get(index) {
-            self.entries[moved as usize].index = index as u32;
-        }
-        self.free.push(number);
-        let Entry { request, next, .. } = self.entries[number as usize];
-        self.writers -= usize::from(writes(&request));
-        let first = &mut self.firsts[request.core];
-        if *first == number {
-            *first = next;
-            if next == NONE {
-                self.cores.remove(request.core);
-            }
-        } else {
-            let mut before = *first as usize;
-            while self.entries[before].next != number {
-                before = self.entries[before].next as usize;
-            }
-            self.entries[before].next = next;
-        }
+        let request = self.requests.swap_remove(index);
+        self.writers -= usize::from(request.writes());
         request
     }
 
-    /// Whether there may be such a request.
-    pub fn has(&self, affected: &Affected) -> bool {
-        affected.writers && self.writers > 0 || self.cores.meets(affected.cores.clone())
+    /// Updates the arrivals of all requests.
+    pub fn redirect_all(&mut self, mut arrival: impl FnMut(&Request) -> Time) {
+        self.latest = Time::ZERO;
+        for (at, request) in self.arrivals.iter_mut().zip(&self.requests) {
+            *at = arrival(request);
+            self.latest = self.latest.max(*at);
+        }
+        self.here.fill(0);
+        (self.count, self.next) = (0, Time::ZERO);
     }
 
-    /// Updates the arrivals of these requests.
-    pub fn redirect(&mut self, affected: &Affected, mut arrival: impl FnMut(&Request) -> Time) {
-        let all = affected.cores == Affected::ALL.cores;
-        if all {
-            self.latest = Time::ZERO;
-        }
-        if all || affected.writers && self.writers > 0 {
-            for (arrives, &number) in self.arrivals.iter_mut().zip(&self.numbers) {
-                let request = &self.entries[number as usize].request;
-                if affected.cores.contains(&request.core) || writes(request) {
-                    *arrives = arrival(request);
-                    self.latest = self.latest.max(*arrives);
-                }
-            }
-            return;
-        }
-        let end = affected.cores.end.min(self.firsts.len());
-        for core in affected.cores.start..end {
-            let mut number = self.firsts[core];
-            while number != NONE {
-                let entry = &self.entries[number as usize];
-                let arrives = arrival(&entry.request);
-                self.arrivals[entry.index as usize] = arrives;
-                self.latest = self.latest.max(arrives);
-                number = entry.next;
+    /// Updates the arrivals of some.
+    pub fn redirect(
+        &mut self,
+        is_affected: impl Fn(&Request) -> bool,
+        mut arrival: impl FnMut(&Request) -> Time,
+    ) {
+        for index in 0..self.requests.len() {
+            let request = &self.requests[index];
+            if is_affected(request) {
+                let arrives = arrival(request);
+                self.forget(index);
+                self.arrivals[index] = arrives;
+                self.expect(arrives);
             }
         }
     }
 }
 
-/// Whether a request does not only read.
-fn writes(request: &Request) -> bool {
-    request.access != Access::Read
+impl Request {
+    /// Whether it does not only read.
+    pub fn writes(&self) -> bool {
+        self.access != Access::Read
+    }
 }

@@ -158,9 +158,7 @@ impl Scene {
     }
 
     fn signals(&mut self) {
-        let mut signals = Vec::new();
-        self.cache.signals(&mut signals);
-        for signal in signals {
+        for signal in std::mem::take(&mut self.cache.signals) {
             match signal {
                 Signal::Done { vcpu, at } => self.done.push((vcpu, at.as_ps())),
                 Signal::Owned { core, line, at, .. } => self.plan(at, Step::Owned(core, line)),

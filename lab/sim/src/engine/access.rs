@@ -1,11 +1,12 @@
 //! Effects of cache line accesses on vCPUs.
 
+use super::ahead::Step;
 use super::events::Event;
 use super::spin::Spin;
 use super::state::Engine;
 use super::vcpu::Doing;
 use crate::account::State;
-use crate::cache::{Access, Answer, Signal};
+use crate::cache::{Access, Answer, Due, Loaded, Signal};
 use crate::time::Time;
 
 impl Engine {
@@ -104,16 +105,17 @@ impl Engine {
 
     /// `vcpu`, which watched a line, has lost it, and notices that at its next iteration.
     fn notices_loss(&mut self, vcpu: usize) {
-        let Doing::Watch { since, .. } = self.vcpus[vcpu].doing else {
-            return;
+        let since = match (self.ahead[vcpu].step, self.vcpus[vcpu].doing) {
+            (Step::Watches, _) => self.ahead[vcpu].at,
+            (Step::None, Doing::Watch { since, .. }) => since,
+            _ => return,
         };
         if since > self.now {
             // It has not loaded the word yet, but judged a value that was older.
             return self.settles(vcpu);
         }
-        let iteration = self.machine.costs.turn.as_ps().max(1);
-        let iterations = (self.now - since).as_ps().div_ceil(iteration).max(1);
-        let at = since + Time::ps(iterations * iteration);
+        let iteration = Time::ps(self.machine.costs.turn.as_ps().max(1));
+        let at = since + iteration.times(self.polls(since, self.now));
         if !self.requests_ahead(vcpu, since, at) {
             self.goes(vcpu, at);
         }
@@ -121,45 +123,12 @@ impl Engine {
 
     /// Acts on the signals of the cache.
     pub fn answer(&mut self) {
-        let mut signals = std::mem::take(&mut self.signals);
-        self.cache.signals(&mut signals);
-        while !signals.is_empty() {
-            self.answer_all(&signals);
-            signals.clear();
-            // Spinners have requested lines meanwhile.
-            self.cache.signals(&mut signals);
-        }
-        self.signals = signals;
-    }
-
-    /// Serves the queue of a line. If the next event is that it is served again, does that at once.
-    pub fn serves(&mut self, mut line: usize) {
-        loop {
-            self.cache.serve(self.now, line);
-            self.serves = true;
-            self.answer();
-            self.serves = false;
-            let Some((next, at)) = self.next_serve.take() else {
-                return;
-            };
-            let comes_first = self.events.peek().is_none_or(|first| at < first);
-            if !comes_first || at >= self.next_check {
-                return self.plan(at, Event::Serve { line: next });
-            }
-            self.now = self.now.max(at);
-            self.handled += 1;
-            line = next;
-        }
-    }
-
-    fn answer_all(&mut self, signals: &[Signal]) {
-        for &signal in signals {
-            match signal {
-                Signal::Done { vcpu, at } => {
-                    if !self.watches_ahead(vcpu, at) {
-                        self.goes(vcpu, at);
-                    }
-                }
+        // Spinners that are told of a loss request the line: then there are more.
+        let mut next = 0;
+        while let Some(signal) = self.cache.signal(next) {
+            next += 1;
+            match *signal {
+                Signal::Done { vcpu, at } => self.loaded(vcpu, at),
                 Signal::Owned {
                     vcpu,
                     core,
@@ -172,6 +141,44 @@ impl Engine {
                 Signal::Serve { line, at } => self.plan(at, Event::Serve { line }),
                 Signal::Lost { vcpu } => self.notices_loss(vcpu),
             }
+        }
+        self.cache.forget_signals();
+    }
+
+    /// Serves the queue of a line. If the next event is that it is served again, does that at once.
+    pub fn serves(&mut self, mut line: usize) {
+        loop {
+            let next = match self.cache.serve_next(self.now, line) {
+                Some(Loaded { vcpu, at }) => {
+                    self.loaded(vcpu, at);
+                    match self.cache.due(self.now, line) {
+                        Some(Due::Now(_)) => continue,
+                        Some(Due::At(at)) => Some((line, at)),
+                        None => None,
+                    }
+                }
+                None => {
+                    self.serves = true;
+                    self.answer();
+                    self.serves = false;
+                    self.next_serve.take()
+                }
+            };
+            let Some((next, at)) = next else { return };
+            let comes_first = self.events.peek().is_none_or(|first| at < first);
+            if !comes_first || at >= self.next_check {
+                return self.plan(at, Event::Serve { line: next });
+            }
+            self.now = self.now.max(at);
+            self.handled += 1;
+            line = next;
+        }
+    }
+
+    /// The access of `vcpu` is done at `at`.
+    fn loaded(&mut self, vcpu: usize, at: Time) {
+        if !self.watches_ahead(vcpu, at) {
+            self.goes(vcpu, at);
         }
     }
 }

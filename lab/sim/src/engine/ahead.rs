@@ -6,6 +6,9 @@
 //! the value is judged as soon as the line is granted. Each step takes as long as with an event
 //! of its own.
 //!
+//! The data for these steps are on one line of this machine's cache for each spinner. The rest of
+//! the state of a vCPU is brought up to date when somebody else needs it.
+//!
 //! # Invariants
 //!
 //! - A1: what is done ahead of its time changes no other vCPU: a request does not arrive before it
@@ -13,148 +16,246 @@
 //! - A2: whoever looks at the state of a vCPU, or takes its CPU, first calls [`Engine::settles`].
 
 use super::CURRENT;
-use super::spin::{Phase, Spin};
+use super::spin::{Phase, Poll};
 use super::state::Engine;
 use super::vcpu::Doing;
-use crate::account::State;
+use crate::account::{Account, State};
+use crate::cache::Access;
 use crate::time::Time;
 
 /// The next step of a spinner, if that has been done ahead of its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ahead {
-    /// At this time it has loaded the word, whose value it does not wait for, and watches the line.
-    Watches { at: Time },
-    /// At this time it requests the line, which it has watched since then.
-    Requests { at: Time, since: Time },
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Step {
+    #[default]
+    None,
+    /// It has loaded the word, whose value it does not wait for, and watches the line.
+    Watches,
+    /// It requests the line, which it has watched before.
+    Requests,
 }
 
-impl Ahead {
-    /// When that is, and the state that it enters.
-    pub fn enters(self) -> (Time, State) {
+impl Step {
+    /// The state of the spinner before and after.
+    fn states(self) -> (State, State) {
         match self {
-            Self::Watches { at } => (at, State::Spin),
-            Self::Requests { at, .. } => (at, State::Memory),
+            Self::Requests => (State::Spin, State::Memory),
+            Self::None | Self::Watches => (State::Memory, State::Spin),
         }
     }
 }
 
+/// A spinner that is ahead of its time.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Ahead {
+    pub step: Step,
+    /// Whether its wait may end without a change of the line: at a time, after some polls, or for a
+    /// while by a pause-loop exit.
+    is_limited: bool,
+    core: u32,
+    line: u32,
+    /// When it entered the state before the step, and when it takes the step.
+    from: Time,
+    pub at: Time,
+    /// The times in both states before, which its account lacks.
+    spun: Time,
+    waited: Time,
+    /// That of its wait.
+    poll: Option<*const dyn Poll>,
+}
+
+// One line of a cache.
+const _: () = assert!(size_of::<Ahead>() == crate::cache::LINE);
+
+impl Ahead {
+    /// No step has been done.
+    pub const NONE: Self = Self {
+        step: Step::None,
+        is_limited: false,
+        core: 0,
+        line: 0,
+        from: Time::ZERO,
+        at: Time::ZERO,
+        spun: Time::ZERO,
+        waited: Time::ZERO,
+        poll: None,
+    };
+
+    /// Adds the times up to `now` that an account lacks.
+    pub fn complete(&self, account: &mut Account, now: Time) {
+        let (before, after) = self.step.states();
+        account[State::Spin] += self.spun;
+        account[State::Memory] += self.waited;
+        account[before] += now.min(self.at) - self.from;
+        account[after] += now.saturating_sub(self.at);
+    }
+}
+
 impl Engine {
-    /// `vcpu` has lost the line that it watches, and notices that at `at`. Returns whether it has
-    /// requested the line ahead of that.
+    /// `vcpu`, which watches a line since then, has lost it, and notices that at `at`. Returns
+    /// whether it has requested the line ahead of that.
     pub fn requests_ahead(&mut self, vcpu: usize, since: Time, at: Time) -> bool {
-        let state = &self.vcpus[vcpu];
-        let Some(spin) = state.spin else { return false };
-        let core = self.core(vcpu);
-        let notices_exit = state
-            .spins
-            .is_some_and(|(since, _)| at - since >= state.window);
-        if notices_exit
-            || state.preempt_pending
-            || spin.is_own()
-            || !state.stores.are_empty()
-            || self
-                .cache
-                .has(spin.line(), core, crate::cache::Access::Read)
+        let begins = self.ahead[vcpu].step == Step::None;
+        if begins && !self.may_go_ahead(vcpu) {
+            return false;
+        }
+        let ahead = &mut self.ahead[vcpu];
+        let (core, line) = (ahead.core as usize, ahead.line as usize);
+        if ahead.is_limited && self.vcpus[vcpu].notices_exit(at)
+            || self.cache.has(line, core, Access::Read)
         {
             return false;
         }
-        self.events.cancel(vcpu);
-        let state = &mut self.vcpus[vcpu];
-        if let Some(Ahead::Watches { at }) = state.ahead {
-            state.enter(at, State::Spin);
+        if ahead.is_limited {
+            self.events.cancel(vcpu);
         }
-        state.doing = Doing::Access;
-        state.line = spin.line();
-        state.ahead = Some(Ahead::Requests { at, since });
-        self.cache
-            .request_ahead(self.now, at, vcpu, core, spin.line());
+        if begins {
+            self.vcpus[vcpu].doing = Doing::Ahead;
+            self.vcpus[vcpu].line = line;
+        } else {
+            ahead.waited += since - ahead.from;
+        }
+        ahead.step = Step::Requests;
+        (ahead.from, ahead.at) = (since, at);
+        self.cache.request_ahead(self.now, at, vcpu, core, line);
+        true
+    }
+
+    /// Prepares the steps of `vcpu`, which watches the line of its wait. Returns false if they need
+    /// events.
+    fn may_go_ahead(&mut self, vcpu: usize) -> bool {
+        let state = &self.vcpus[vcpu];
+        let Some(spin) = &state.spin else {
+            return false;
+        };
+        if state.preempt_pending || spin.is_own() || !state.stores.are_empty() {
+            return false;
+        }
+        self.ahead[vcpu] = Ahead {
+            is_limited: spin.is_limited() || self.host.pause_exit.is_some(),
+            core: self.core(vcpu) as u32,
+            line: spin.line() as u32,
+            poll: Some(spin.poll),
+            ..Ahead::NONE
+        };
         true
     }
 
     /// The line for which `vcpu` waits has been granted, and the load is done at `at`. Returns
     /// whether that needs no event.
     pub fn watches_ahead(&mut self, vcpu: usize, at: Time) -> bool {
-        if !matches!(self.vcpus[vcpu].ahead, Some(Ahead::Requests { .. })) {
+        let ahead = &self.ahead[vcpu];
+        if ahead.step != Step::Requests {
             return false;
         }
-        self.settles(vcpu);
-        let Some(spin) = self.vcpus[vcpu].spin else {
-            return false;
-        };
+        let (core, line) = (ahead.core as usize, ahead.line as usize);
+        let (is_limited, since, requested) = (ahead.is_limited, ahead.from, ahead.at);
+        let poll = ahead.poll.expect("it spins");
         // The load is not one of the fibre that runs, if any.
         let caller = CURRENT.replace(None);
         // SAFETY: the fibre of `vcpu` is suspended in `spin`: its wait has not ended.
-        let verdict = unsafe { spin.poll() };
+        let verdict = unsafe { (*poll).poll() };
         CURRENT.set(caller);
-        if verdict != Some(false) || spin.is_over(at) || !self.begins_ahead(vcpu, &spin, at) {
+        if verdict != Some(false)
+            || is_limited && self.is_over_by(vcpu, since, requested, at)
+            || !self.cache.watch(vcpu, core, line)
+        {
+            self.settles(vcpu);
             return false;
         }
-        let line = spin.line();
-        let state = &mut self.vcpus[vcpu];
-        state.changes_seen = self.cache.changes(line);
-        state.doing = Doing::Watch { line, since: at };
-        state.ahead = Some(Ahead::Watches { at });
+        if is_limited {
+            self.requested(vcpu, since, requested);
+            self.plan_end(vcpu, at);
+        }
+        let ahead = &mut self.ahead[vcpu];
+        ahead.spun += requested - since;
+        ahead.step = Step::Watches;
+        (ahead.from, ahead.at) = (requested, at);
         true
     }
 
-    /// `vcpu` watches the line of its wait from `at` on, if its core has it. Returns whether it
-    /// does.
-    fn begins_ahead(&mut self, vcpu: usize, spin: &Spin, at: Time) -> bool {
-        let watches = self.cache.watch(vcpu, self.core(vcpu), spin.line());
-        if watches {
-            let iteration = self.machine.costs.turn;
-            let noticed = self.pauses_at(vcpu, at);
-            let end = spin
-                .end(at, iteration)
-                .map_or(noticed, |end| end.min(noticed));
-            if end < Time::MAX {
-                self.goes(vcpu, end.max(at + iteration));
-            }
+    /// Whether the wait of `vcpu` is over at `at`, if it polls for the time from `since` until
+    /// `requested`.
+    fn is_over_by(&self, vcpu: usize, since: Time, requested: Time, at: Time) -> bool {
+        self.vcpus[vcpu].spin.is_some_and(|mut spin| {
+            spin.takes(self.polls(since, requested));
+            spin.is_over(at)
+        })
+    }
+
+    /// `vcpu` has watched a line since then, and has requested it at `at`.
+    fn requested(&mut self, vcpu: usize, since: Time, at: Time) {
+        self.polled_until(vcpu, since, at);
+        if let Some((_, until)) = &mut self.vcpus[vcpu].spins {
+            *until = at;
         }
-        watches
+    }
+
+    /// `vcpu` watches a line from `at` on: plans when that ends without a change.
+    fn plan_end(&mut self, vcpu: usize, at: Time) {
+        let iteration = self.machine.costs.turn;
+        let noticed = self.pauses_at(vcpu, at);
+        let spin = self.vcpus[vcpu].spin;
+        let end = spin.and_then(|spin| spin.end(at, iteration));
+        let end = end.map_or(noticed, |end| end.min(noticed));
+        if end < Time::MAX {
+            self.goes(vcpu, end.max(at + iteration));
+        }
     }
 
     /// Brings `vcpu` to what it is now. Undoes what it has done ahead of now.
     pub fn settles(&mut self, vcpu: usize) {
-        let Some(ahead) = self.vcpus[vcpu].ahead.take() else {
+        let step = std::mem::take(&mut self.ahead[vcpu].step);
+        if step == Step::None {
             return;
-        };
-        let (at, next) = ahead.enters();
+        }
+        let Ahead {
+            line,
+            from,
+            at,
+            spun,
+            waited,
+            ..
+        } = self.ahead[vcpu];
+        let line = line as usize;
+        let (before, after) = step.states();
+        let state = &mut self.vcpus[vcpu];
+        state.account[State::Spin] += spun;
+        state.account[State::Memory] += waited;
+        (state.state, state.since) = (before, from);
         let is_past = at <= self.now;
         if is_past {
-            self.vcpus[vcpu].enter(at, next);
+            state.enter(at, after);
         }
-        let line = self.vcpus[vcpu].line;
-        match ahead {
-            Ahead::Watches { .. } if is_past => self.vcpus[vcpu].phase = Phase::Notice,
-            Ahead::Watches { .. } => {
+        match step {
+            Step::Watches if is_past => {
+                state.doing = Doing::Watch { line, since: at };
+                state.phase = Phase::Notice;
+            }
+            Step::Watches | Step::None => {
                 self.cache.unwatch(vcpu, line);
                 self.turns(vcpu);
-                self.loads(vcpu, at);
+                self.loads(vcpu);
+                self.goes(vcpu, at);
             }
-            Ahead::Requests { since, .. } if is_past => {
-                self.polled_until(vcpu, since, at);
-                let state = &mut self.vcpus[vcpu];
-                if let Some((_, until)) = &mut state.spins {
-                    *until = at;
-                }
-                state.phase = Phase::Load;
+            Step::Requests if is_past => {
+                self.requested(vcpu, from, at);
+                self.loads(vcpu);
             }
-            Ahead::Requests { since, .. } => {
+            Step::Requests => {
                 self.cache.withdraw(line, vcpu);
                 let state = &mut self.vcpus[vcpu];
-                state.doing = Doing::Watch { line, since };
+                state.doing = Doing::Watch { line, since: from };
                 state.phase = Phase::Notice;
                 self.goes(vcpu, at);
             }
         }
     }
 
-    /// The load of `vcpu` is done at `at`.
-    fn loads(&mut self, vcpu: usize, at: Time) {
+    /// `vcpu` waits for its load.
+    fn loads(&mut self, vcpu: usize) {
         let state = &mut self.vcpus[vcpu];
         state.doing = Doing::Access;
         state.phase = Phase::Load;
-        self.goes(vcpu, at);
     }
 }

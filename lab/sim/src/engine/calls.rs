@@ -15,12 +15,11 @@ use crate::trace::What;
 /// Runs `what` on the engine on behalf of the calling vCPU, and suspends the vCPU if it returns
 /// true.
 pub(super) fn call(vcpu: usize, what: impl FnOnce(&mut Engine) -> bool) {
-    if with(what) {
-        fibre::suspend(vcpu);
-    }
     // A preemption in the middle of an instruction takes place after it.
-    while with(|engine| engine.preempt_deferred(vcpu)) {
+    let mut waits = with(|engine| what(engine) || engine.preempt_deferred(vcpu));
+    while waits {
         fibre::suspend(vcpu);
+        waits = with(|engine| engine.preempt_deferred(vcpu));
     }
 }
 
@@ -261,7 +260,7 @@ pub(crate) fn socket() -> u32 {
 pub(crate) fn preempted(cpu: usize) -> bool {
     let Some(me) = current() else { return false };
     with(|engine| match engine.host.tells_preempted {
-        true => engine.vcpus.get(cpu).is_some_and(|vcpu| vcpu.preempted),
+        true => engine.preempted.contains(cpu),
         false => !engine.host.hypervisor && engine.schedule.cpu(me) == cpu,
     })
 }

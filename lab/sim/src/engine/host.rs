@@ -337,24 +337,22 @@ impl Engine {
         let count = self.guest_vcpus();
         let guest = vcpu / count;
         let boosted = self.boosted[guest];
-        let (first, last) = (guest * count, boosted % count);
-        (last + 1..count)
-            .chain(0..=last)
-            .map(|index| first + index)
-            .find(|&other| {
+        let (first, next) = (guest * count, guest * count + boosted % count + 1);
+        for range in [next..first + count, first..next] {
+            let mut from = range.start;
+            while let Some(other) = self.preempted.first_in(from..range.end) {
                 let candidate = &mut self.vcpus[other];
-                if other == vcpu
-                    || !candidate.preempted
-                    || !matches!(candidate.doing, Doing::Off { .. })
-                {
-                    return false;
+                if !candidate.spinning {
+                    return Some(other);
                 }
-                let eligible = !candidate.spinning || candidate.eligible;
-                if candidate.spinning {
-                    candidate.eligible = !candidate.eligible;
+                candidate.eligible = !candidate.eligible;
+                if !candidate.eligible {
+                    return Some(other);
                 }
-                eligible
-            })
+                from = other + 1;
+            }
+        }
+        None
     }
 
     fn yield_to(&mut self, vcpu: usize, target: usize) -> bool {

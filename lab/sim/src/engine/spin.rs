@@ -33,8 +33,11 @@ pub(crate) enum Spun {
     Load,
 }
 
-/// Loads the word and judges its value. `None`: the fibre has to judge it.
-type Poll<'a> = dyn Fn() -> Option<bool> + 'a;
+/// A wait for the value of a word.
+pub(crate) trait Poll {
+    /// Loads the word and judges its value. `None`: the fibre has to judge it.
+    fn poll(&self) -> Option<bool>;
+}
 
 /// The wait of a vCPU.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +51,7 @@ pub(super) struct Spin {
     /// time out of the guest are not in them.
     polls: Option<u64>,
     /// Exists for as long as the fibre is suspended in [`spin`].
-    poll: *const Poll<'static>,
+    pub poll: *const dyn Poll,
 }
 
 /// The next thing that a spinner does. A preemption may come before each of them.
@@ -80,6 +83,11 @@ impl Spin {
         self.until.into_iter().chain(end).min()
     }
 
+    /// Whether it ends at a time, or after some polls.
+    pub fn is_limited(&self) -> bool {
+        self.until.is_some() || self.polls.is_some()
+    }
+
     /// Whether its word is on the stack of the vCPU.
     pub fn is_own(&self) -> bool {
         self.own
@@ -92,7 +100,7 @@ impl Spin {
     /// The fibre must be suspended in [`spin`].
     pub unsafe fn poll(&self) -> Option<bool> {
         // SAFETY: the caller of `spin` has the closure until the fibre goes on.
-        unsafe { (*self.poll)() }
+        unsafe { (*self.poll).poll() }
     }
 
     /// The spinner has polled so often.
@@ -174,13 +182,20 @@ impl Engine {
 
     /// The same, until then.
     pub fn polled_until(&mut self, vcpu: usize, since: Time, until: Time) {
-        let iteration = self.machine.costs.turn;
-        let watched = until - since;
-        if let Some(spin) = &mut self.vcpus[vcpu].spin
-            && spin.polls.is_some()
+        if self.vcpus[vcpu]
+            .spin
+            .is_some_and(|spin| spin.polls.is_some())
         {
-            spin.takes(watched.as_ps().div_ceil(iteration.as_ps().max(1)).max(1));
+            let polls = self.polls(since, until);
+            let spin = self.vcpus[vcpu].spin.as_mut();
+            spin.expect("it spins").takes(polls);
         }
+    }
+
+    /// How often a spinner polls in the time between.
+    pub fn polls(&self, since: Time, until: Time) -> u64 {
+        let iteration = self.machine.costs.turn.as_ps().max(1);
+        (until - since).as_ps().div_ceil(iteration).max(1)
     }
 
     /// Ends the wait of `vcpu`, or goes on with it. Returns whether its fibre is to be resumed.
@@ -208,14 +223,14 @@ pub(crate) fn spin(
     changes: u64,
     until: Option<Time>,
     polls: &mut Option<u64>,
-    poll: &Poll<'_>,
+    poll: &dyn Poll,
 ) -> Spun {
     let Some(me) = current() else {
         panic!("outside of a simulation no vCPU changes the word")
     };
     let poll = std::ptr::from_ref(poll);
     // SAFETY: only the lifetime changes. The engine calls it while this function runs.
-    let poll = unsafe { std::mem::transmute::<*const Poll<'_>, *const Poll<'static>>(poll) };
+    let poll = unsafe { std::mem::transmute::<*const (dyn Poll + '_), *const dyn Poll>(poll) };
     let own = fibre::is_on_stack(me, address);
     // The calls of `poll` are not those of this fibre.
     CURRENT.set(None);
@@ -257,6 +272,12 @@ pub(crate) fn asks(condition: impl FnOnce() -> bool) -> (bool, bool) {
 /// A fibre calls the engine.
 pub(super) fn called() {
     CALLED.set(true);
+}
+
+/// Whether the caller is neither in a fibre nor in a condition that the engine judges.
+#[inline]
+pub(crate) fn is_outside() -> bool {
+    CURRENT.get().is_none() && !JUDGES.get()
 }
 
 /// A condition needs its vCPU.

@@ -6,14 +6,16 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
+use super::ahead::{Ahead, Step};
 use super::events::{CHECK_INTERVAL, Event};
 use super::measure::Measurement;
 use super::queue::Queue;
+use super::set::Set;
 use super::slices::Slice;
 use super::vcpu::{Doing, Vcpu};
 use super::{Outcome, Setup};
 use crate::account::{Account, Counts, State};
-use crate::cache::{Cache, Signal, Traffic};
+use crate::cache::{Cache, Traffic};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::schedule::Schedule;
@@ -31,6 +33,10 @@ pub(super) struct Engine {
     pub schedule: Schedule,
     pub cache: Cache,
     pub vcpus: Vec<Vcpu>,
+    /// The steps of each that were done ahead of their times.
+    pub ahead: Vec<Ahead>,
+    /// Those that lost their CPUs while they were runnable.
+    pub preempted: Set,
     /// The number of vCPUs with fibres; the others compute for ever.
     pub fibres: usize,
     /// The number of those that have not ended.
@@ -52,7 +58,6 @@ pub(super) struct Engine {
     pub boosted: Vec<usize>,
     pub random: Random,
     pub events: Queue<Event>,
-    pub signals: Vec<Signal>,
     /// Whether the queue of a line is being served, and what is to be served next.
     pub serves: bool,
     pub next_serve: Option<(usize, Time)>,
@@ -140,6 +145,8 @@ impl Engine {
             schedule,
             cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..all).map(vcpu).collect(),
+            ahead: vec![Ahead::NONE; all],
+            preempted: Set::below(all),
             fibres: setup.vcpus,
             left: setup.vcpus,
             handled: 0,
@@ -149,7 +156,6 @@ impl Engine {
             buckets: FxHashMap::default(),
             scores: FxHashMap::default(),
             boosted: vec![0; setup.guests],
-            signals: Vec::new(),
             serves: false,
             next_serve: None,
             lock_events: LockEvents::default(),
@@ -164,14 +170,24 @@ impl Engine {
 
     /// The figures up to now.
     pub fn figures(&self) -> Figures {
-        let own = &self.vcpus[..self.fibres];
         Figures {
             at: self.now,
-            accounts: own.iter().map(|vcpu| vcpu.account_at(self.now)).collect(),
+            accounts: (0..self.fibres).map(|vcpu| self.account(vcpu)).collect(),
             counts: self.counts,
             traffic: self.cache.traffic(),
             lock_events: self.lock_events,
         }
+    }
+
+    /// The account of `vcpu` up to now.
+    fn account(&self, vcpu: usize) -> Account {
+        let (state, ahead) = (&self.vcpus[vcpu], &self.ahead[vcpu]);
+        if ahead.step == Step::None {
+            return state.account_at(self.now);
+        }
+        let mut account = state.account;
+        ahead.complete(&mut account, self.now);
+        account
     }
 
     /// Returns the result of the simulation, once all vCPUs have ended.
@@ -297,10 +313,10 @@ impl Engine {
         let state = &mut self.vcpus[vcpu];
         state.overhead = delay;
         state.dispatches += 1;
-        state.preempted = false;
         state.preempt_pending = false;
+        self.preempted.remove(vcpu);
         if let Some(exit) = self.host.pause_exit {
-            state.window = exit.window;
+            self.vcpus[vcpu].window = exit.window;
         }
         self.forgets_pauses(vcpu);
         self.busy(vcpu, self.now + delay + left);
@@ -308,7 +324,7 @@ impl Engine {
 
     /// Takes the CPU from `vcpu`.
     pub fn take_off(&mut self, vcpu: usize) {
-        debug_assert_eq!(self.vcpus[vcpu].ahead, None);
+        debug_assert_eq!(self.ahead[vcpu].step, Step::None);
         debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
         let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => Doing::Off {
@@ -327,7 +343,7 @@ impl Engine {
         let state = &mut self.vcpus[vcpu];
         state.doing = off;
         state.preempt_pending = false;
-        state.preempted = true;
+        self.preempted.insert(vcpu);
         self.turns(vcpu);
     }
 

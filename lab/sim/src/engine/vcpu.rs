@@ -2,7 +2,6 @@
 
 use overlock_core::platform::spins::Budget;
 
-use super::ahead::Ahead;
 use super::buffer::Stores;
 use super::spin::{Phase, Spin, Spun};
 use crate::account::{Account, State};
@@ -31,6 +30,8 @@ pub(super) enum Doing {
     Access,
     /// Spins on this line since then.
     Watch { line: usize, since: Time },
+    /// Spins, ahead of its time: see [`Ahead`](super::ahead::Ahead).
+    Ahead,
     /// Has halted; its host polls for a kick, on its CPU.
     Polled(Halt),
     /// Has halted.
@@ -78,8 +79,6 @@ pub(super) struct Vcpu {
     /// with the polls left.
     pub spin: Option<Spin>,
     pub phase: Phase,
-    /// The step of that which it has done ahead of time.
-    pub ahead: Option<Ahead>,
     pub spun: Option<(Spun, Option<u64>)>,
     /// The line of its last access, and how often that had been changed at its last load.
     pub line: usize,
@@ -95,8 +94,6 @@ pub(super) struct Vcpu {
     /// Whether it is out of the guest after spinning, and whether it may be a yield target then.
     pub spinning: bool,
     pub eligible: bool,
-    /// Whether it lost its CPU while it was runnable.
-    pub preempted: bool,
     /// The number of locks that it holds, and whether it waits for one.
     pub holds: u32,
     pub waits: bool,
@@ -125,7 +122,6 @@ impl Vcpu {
             stores: Stores::default(),
             spin: None,
             phase: Phase::Watch,
-            ahead: None,
             spun: None,
             line: 0,
             changes_seen: 0,
@@ -135,7 +131,6 @@ impl Vcpu {
             budget: Budget::NEW,
             spinning: false,
             eligible: false,
-            preempted: false,
             holds: 0,
             waits: false,
             ran_on: None,
@@ -144,16 +139,11 @@ impl Vcpu {
         }
     }
 
-    /// Its account up to `now`.
+    /// Its account up to `now`, unless it is ahead of its time.
     pub fn account_at(&self, now: Time) -> Account {
         let mut account = self.account;
-        let ahead = self.ahead.map(Ahead::enters).filter(|&(at, _)| at <= now);
-        let until = ahead.map_or(now, |(at, _)| at);
-        for (state, time) in self.since_then(until) {
+        for (state, time) in self.since_then(now) {
             account[state] += time;
-        }
-        if let Some((at, state)) = ahead {
-            account[state] += now - at;
         }
         account
     }
@@ -173,6 +163,12 @@ impl Vcpu {
         let time = now - self.since;
         let overhead = time.min(self.overhead);
         [(State::Host, overhead), (self.state, time - overhead)]
+    }
+
+    /// Whether the processor notices its loop of pauses by then.
+    pub fn notices_exit(&self, at: Time) -> bool {
+        self.spins
+            .is_some_and(|(since, _)| at - since >= self.window)
     }
 
     /// When the context switch to it ends.

@@ -98,9 +98,7 @@ proptest! {
                 }
                 Err(line) => cache.serve(now, line),
             }
-            let mut signals = Vec::new();
-            cache.signals(&mut signals);
-            for signal in signals {
+            for signal in std::mem::take(&mut cache.signals) {
                 match signal {
                     Signal::Serve { line, at } => drop(steps.insert((at, Err(line)))),
                     Signal::Done { vcpu, .. } | Signal::Owned { vcpu, .. } => {

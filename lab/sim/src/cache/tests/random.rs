@@ -204,8 +204,8 @@ proptest! {
             line.sort_unstable();
             prop_assert!(line.is_sorted_by(|one, next| one.1 <= next.0), "{:?}", line);
         }
-        for line in &run.scene.cache.lines {
-            prop_assert!(line.queue.is_empty() && line.leaving.is_none());
-        }
+        let cache = &run.scene.cache;
+        prop_assert!(cache.lines.iter().all(|line| line.leaving.is_none()));
+        prop_assert!(cache.queues.iter().all(Queue::is_empty));
     }
 }

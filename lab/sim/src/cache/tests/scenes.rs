@@ -262,7 +262,8 @@ fn distance_on_the_ring_takes_time() {
     ring.costs.ring = 0.5;
     let mut cache = Cache::new(&ring, 1);
     let line = cache.line(0);
-    let ways = [0, 1, 2, 3].map(|core| cache.way(core, line));
+    let slice = cache.lines[line].slice;
+    let ways = [0, 1, 2, 3].map(|core| cache.sites.way(core, slice));
     assert_eq!(
         ways.map(|way| ways.iter().filter(|&&other| other == way).count())
             .iter()
