@@ -264,7 +264,7 @@ fn create() -> Option<(*mut Table, u32)> {
     // SAFETY: valid for the write.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
     // The kernel would end the program by a signal.
-    if known && limit.rlim_cur < size_of::<Table>() as u64 {
+    if known && (limit.rlim_cur as usize) < size_of::<Table>() {
         return None;
     }
     let (file, name, number) = open_new()?;

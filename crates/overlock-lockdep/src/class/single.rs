@@ -173,7 +173,9 @@ pub(in super::super) fn family(node: u32) -> u32 {
 /// Returns what a node is reported once as: its number, or that of the lock.
 pub(in super::super) fn subject(node: u32) -> usize {
     match record(node) {
-        Some(record) if record.is_lock() => record.number.load(Relaxed) as usize | 1 << 63,
+        Some(record) if record.is_lock() => {
+            record.number.load(Relaxed) as usize | 1 << (usize::BITS - 1)
+        }
         _ => node as usize,
     }
 }
