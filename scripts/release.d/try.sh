@@ -36,13 +36,25 @@ there overlock run -- cat /proc/self/maps | grep ' /usr/lib/overlock/liboverlock
 there overlock check -- sh -c 'exit 0'
 there test -s /usr/share/man/man1/overlock.1.gz -a -s /usr/share/man/man3/overlock.3.gz
 there test -s /usr/share/bash-completion/completions/overlock -a -s /usr/share/doc/overlock/copyright
+# What bash's Tab finds.
+there bash -c '
+    source /usr/share/bash-completion/completions/overlock
+    COMP_WORDS=(overlock prof) COMP_CWORD=1
+    $(complete -p overlock | sed "s/.*-F \([^ ]*\) .*/\1/") overlock prof overlock
+    [ "${COMPREPLY[*]}" = profile ]'
 if [ "$(there dpkg-query --show --showformat '${db:Status-Status}' overlock)" != installed ]; then
     echo 'release: dpkg says that it is not installed' >&2
     exit 1
 fi
 there dpkg --verify overlock
 
-# A bare system has no compiler: the program is built here, from the files there.
+# A bare system has no compiler: programs are built here, those of the library from the files there.
+"${CC:-cc}" -O1 -g crates/overlock-cli/tests/c/unfair.c -pthread -o "$root/tmp/unfair"
+there overlock run --stat -- /tmp/unfair 2>&1 | grep greedy >/dev/null
+there overlock profile --html /tmp/waits.html -- /tmp/unfair >/dev/null
+there grep -q greedy /tmp/waits.html
+there overlock run --compare 1 -- /tmp/unfair >/dev/null
+there overlock check -- /tmp/unfair >/dev/null
 libdir=/usr/lib/$("${CC:-cc}" -print-multiarch)
 export PKG_CONFIG_LIBDIR=$root$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
