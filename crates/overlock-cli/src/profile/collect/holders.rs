@@ -75,15 +75,25 @@ impl Holders {
         self.stacks.get(key).copied().flatten()
     }
 
-    /// The waits by the holders that may have caused them.
+    /// The waits by the holders that may have caused them: each has one at least.
     pub fn divided(&self, key: &Key, total: Total) -> Vec<(Option<u32>, Total)> {
-        let Some(likely) = self.likely.get(key) else {
-            return vec![(self.stack(key), total)];
-        };
+        let likely = self.likely.get(key).map_or(&[][..], Vec::as_slice);
         let weights: Vec<u64> = likely.iter().map(|&(_, weight)| weight).collect();
-        let stacks = likely.iter().map(|&(stack, _)| Some(stack));
-        let shares = stacks.zip(total.divided(&weights, &weights));
-        shares.filter(|(_, share)| share.waits > 0).collect()
+        let counts = stat::divided(total.waits, &weights);
+        let (mut stacks, mut shares) = (Vec::new(), (Vec::new(), Vec::new()));
+        for (&(stack, weight), count) in likely.iter().zip(counts) {
+            if count > 0 {
+                stacks.push(Some(stack));
+                shares.0.push(count);
+                shares.1.push(weight);
+            }
+        }
+        if stacks.is_empty() {
+            return vec![(self.stack(key), total)];
+        }
+        let (counts, weights) = shares;
+        let shares = total.divided(&counts, &weights);
+        stacks.into_iter().zip(shares).collect()
     }
 }
 
@@ -125,5 +135,38 @@ impl Namer<'_> {
             });
         }
         Some(self.interner.stack(self.profile, &frames))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails where the time of a holder that has no wait is lost.
+    #[test]
+    fn few_waits_for_many_likely_holders_keep_their_time() {
+        let key = Key {
+            process: 0,
+            entry: 3,
+            held_at: (7, 0),
+        };
+        let mut holders = Holders::default();
+        let likely = (0..10).map(|stack| (stack, 100)).collect();
+        holders.likely.insert(key, likely);
+        for waits in [1, 2, 3, 10, 25] {
+            let total = Total {
+                waits,
+                wait_ns: 21_582,
+                ..Total::default()
+            };
+            let shares = holders.divided(&key, total);
+            assert!(shares.iter().all(|(_, share)| share.waits > 0));
+            let sum =
+                |of: fn(&Total) -> u64| shares.iter().map(|(_, share)| of(share)).sum::<u64>();
+            let sums = (sum(|share| share.waits), sum(|share| share.wait_ns));
+            assert_eq!(sums, (waits, 21_582));
+        }
+        let other = Key { entry: 4, ..key };
+        assert_eq!(holders.divided(&other, Total::default()).len(), 1);
     }
 }
