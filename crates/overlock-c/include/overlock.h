@@ -248,6 +248,10 @@ int ovl_stat_print(int fd);
 
 /* ---- Private from here on: the fast paths of a mutex ---- */
 
+#ifndef __x86_64__
+/* The library reads times of this size: not with _TIME_BITS=64 on systems of 32 bits. */
+OVL_PRIVATE_ASSERT(sizeof(time_t) == sizeof(long));
+#endif
 OVL_PRIVATE_ASSERT(sizeof(ovl_mutex_t) == 4);
 OVL_PRIVATE_ASSERT(sizeof(ovl_rwlock_t) == 8);
 OVL_PRIVATE_ASSERT(sizeof(ovl_cond_t) == 8);

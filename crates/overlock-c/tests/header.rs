@@ -52,6 +52,30 @@ fn it_compiles_without_a_warning_in_older_dialects_too() {
     }
 }
 
+/// Fails where the library would read a deadline of another layout. Needs GCC for 32 bits.
+#[test]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+fn it_refuses_times_that_the_library_does_not_read() {
+    let compiles = |options: &[&str]| {
+        let mut command = Command::new("cc");
+        command.args(["-m32", "-fsyntax-only", "-I"]);
+        command.arg(home().join("include"));
+        // For machines with nothing of 32 bits but the compiler.
+        command.args(["-idirafter", "/usr/include/x86_64-linux-gnu"]);
+        command
+            .args(options)
+            .arg(home().join("tests/programs/probes.c"));
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    let wide = [
+        "-include",
+        "time.h",
+        "-D_TIME_BITS=64",
+        "-D_FILE_OFFSET_BITS=64",
+    ];
+    assert!(!compiles(&[]) || !compiles(&wide));
+}
+
 /// The initialisers of C are all zero.
 #[test]
 fn zeroed_memory_is_a_new_lock() {

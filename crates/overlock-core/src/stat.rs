@@ -235,6 +235,9 @@ impl fmt::Display for Snapshot {
     }
 }
 
+#[cfg(all(feature = "stat", not(target_has_atomic = "64")))]
+compile_error!("the feature `stat` of overlock-core needs atomics of 64 bits");
+
 #[cfg(feature = "stat")]
 mod sharded {
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
