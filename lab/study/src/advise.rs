@@ -115,8 +115,8 @@ impl Question {
         curves: bool,
         mut done: impl FnMut(usize, usize, &Case),
     ) -> Result<Advice, Error> {
-        let asked = self.with(self.threads, &self.locks);
-        let Ranking { places, failed } = rank(&[asked], FINALISTS, options, &mut done)?.remove(0);
+        let asked = std::slice::from_ref(self);
+        let Ranking { places, failed } = rank(asked, FINALISTS, options, &mut done)?.remove(0);
         let mut locks: Vec<Standing> = places.iter().map(standing).collect();
         for index in 0..locks.len() {
             let meets = |other: &&Standing| {
@@ -142,16 +142,6 @@ impl Question {
             failed,
             curves,
         })
-    }
-
-    /// The same with other threads, and with those of the locks that take so many.
-    fn with(&self, threads: usize, locks: &[&'static Entry]) -> Self {
-        let takes = |lock: &&Entry| lock.most_threads.is_none_or(|most| threads <= most);
-        Self {
-            threads,
-            locks: locks.iter().copied().filter(takes).collect(),
-            ..self.clone()
-        }
     }
 
     /// The best locks, and two for comparison, from one thread to four for each CPU.
@@ -186,7 +176,11 @@ impl Question {
         let threads = threads.sorted().dedup().collect_vec();
         let asked = threads
             .iter()
-            .map(|&count| self.with(count, &chosen))
+            .map(|&threads| Self {
+                threads,
+                locks: chosen.clone(),
+                ..self.clone()
+            })
             .collect_vec();
         let rankings = rank(&asked, 0, options, done)?;
         let curve = |lock: &Entry| {

@@ -48,6 +48,12 @@ impl Place {
 }
 
 impl Question {
+    /// Its locks that take so many threads.
+    fn takers(&self) -> impl Iterator<Item = &'static Entry> {
+        let takes = |lock: &&Entry| lock.most_threads.is_none_or(|most| self.threads <= most);
+        self.locks.iter().copied().filter(takes)
+    }
+
     fn case(&self, lock: &'static Entry) -> Case {
         Case {
             machine: self.machine.clone(),
@@ -60,7 +66,8 @@ impl Question {
     }
 }
 
-/// Simulates the locks of all questions, then so many of the best of each with changed constants.
+/// Simulates the locks of all questions, then so many of the best of each with changed constants. A
+/// lock that takes fewer threads has no place.
 pub fn rank(
     questions: &[Question],
     finalists: usize,
@@ -69,11 +76,11 @@ pub fn rank(
 ) -> Result<Vec<Ranking>, Error> {
     let cases = questions
         .iter()
-        .flat_map(|asked| asked.locks.iter().map(|lock| asked.case(lock)));
+        .flat_map(|asked| asked.takers().map(|lock| asked.case(lock)));
     let mut outcomes = run(&cases.collect::<Vec<_>>(), options, &mut done)?.into_iter();
     let ranking = |asked: &Question| {
         let mut ranking = Ranking::default();
-        for (&lock, outcome) in asked.locks.iter().zip(&mut outcomes) {
+        for (lock, outcome) in asked.takers().zip(&mut outcomes) {
             match outcome {
                 Ok(measured) => ranking.places.push(Place {
                     lock,

@@ -59,6 +59,17 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         print(io::stdout().lock(), describe(form, &cells).as_bytes())?;
     }
     files.write([&|out| draw(out, &cells), &|out| json::write(out, &cells)])?;
+    for lock in &locks {
+        let beyond = |most: usize| cells.iter().any(|cell| cell.threads > most);
+        if let Some(most) = lock.most_threads.filter(|&most| beyond(most))
+            && !args.how.quiet
+        {
+            crate::tell!(
+                "overlock-lab: {} takes at most {most} threads, and is left out beyond",
+                lock.name
+            );
+        }
+    }
     match cells.iter().find(|cell| !cell.failed.is_empty()) {
         None => Ok(()),
         Some(cell) => Err(Exit::Failed(format!(

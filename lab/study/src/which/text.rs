@@ -88,10 +88,10 @@ fn behind(form: Form, cells: &[Cell]) -> String {
         .chain(levels.iter().map(String::as_str))
         .collect();
     let count = |name: &str, level: f64| {
+        let has = |cell: &&Cell| cell.locks.iter().any(|lock| lock.lock == name);
         let mine = || {
-            cells
-                .iter()
-                .filter(|cell| (cell.level - level).abs() < 1e-9)
+            let cells = cells.iter().filter(has);
+            cells.filter(|cell| (cell.level - level).abs() < 1e-9)
         };
         let behind = mine().filter(|cell| cell.behind().any(|lock| lock.lock == name));
         format!("{} of {}", behind.count(), mine().count())
@@ -149,7 +149,9 @@ mod tests {
 
     #[test]
     fn the_table_counts_how_often_a_lock_is_behind() {
-        let cells = [cell(&[("a", 4e6, 9e6), ("b", 1e6, 3e6)])];
+        let both = cell(&[("a", 4e6, 9e6), ("b", 1e6, 3e6)]);
+        // The second has more threads than `b` takes.
+        let cells = [both, cell(&[("a", 4e6, 9e6)])];
         let text = describe(Form::Markdown, &cells);
         assert!(
             text.contains("| one socket, 8 CPUs | 16 (2x) | a: 4.00 to 9.00"),
