@@ -6,7 +6,7 @@ mod gain;
 use overlock_report::numbers::count;
 use serde::Serialize;
 
-use crate::{Confidence, Lock, Parts, Profile, in_sentence};
+use crate::{Confidence, Lock, Parts, Profile, Sum, in_sentence};
 use gain::hardly_held;
 pub use gain::{NO_PROBLEM, no_gain};
 
@@ -69,6 +69,11 @@ const UNKNOWN: usize = 6;
 
 /// Below this a hold is short.
 const SHORT_NS: f64 = 5_000.0;
+
+/// Above this a wait is long enough for looks at the holder.
+const LONG_NS: f64 = 5_000_000.0;
+
+const UNSEEN: &str = "what the holder did meanwhile was not seen";
 
 /// A smaller share of the waits is no reason to do anything.
 const LEAST: f64 = 0.1;
@@ -228,6 +233,9 @@ fn sentence(cause: usize, parts: &Parts, lock: &Lock, profile: &Profile) -> Stri
         match cause {
             RAN => return format!("the holder ran; but {hardly}"),
             HANDOVER => return format!("it was free, and no waiter had it yet; but {hardly}"),
+            UNKNOWN if mean_wait_ns(profile, lock) > LONG_NS => {
+                return format!("{UNSEEN}; but {hardly}");
+            }
             UNKNOWN => return format!("the waits were too short to say why; but {hardly}"),
             _ => {}
         }
@@ -263,14 +271,33 @@ fn sentence(cause: usize, parts: &Parts, lock: &Lock, profile: &Profile) -> Stri
         NO_CPU => "the waiter was woken and had no CPU: there are more threads than CPUs.",
         _ => match short(lock) {
             Some(short) => return format!("the waits were too short to say why; {short}"),
+            None if mean_wait_ns(profile, lock) > LONG_NS => {
+                return format!("{UNSEEN}.");
+            }
             None => "the waits were too short, or too few, to say why.",
         },
     };
     text.to_owned()
 }
 
+/// The mean of all waits for a lock.
+fn mean_wait_ns(profile: &Profile, lock: &Lock) -> f64 {
+    let is_its = |sum: &&Sum| {
+        let its = profile.locks.get(sum.lock as usize);
+        its.is_some_and(|its| std::ptr::eq(its, lock))
+    };
+    let sums = profile.sums.iter().filter(is_its);
+    let (ns, waits) = sums.fold((0, 0), |(ns, waits), sum| {
+        (ns + sum.wait_ns, waits + sum.waits)
+    });
+    ns as f64 / waits.max(1) as f64
+}
+
 fn blocked(by: &str) -> String {
     match by {
+        "futex" => "the holder waited itself, by the system call futex: as for the heap, or in a \
+             condition's signal."
+            .to_owned(),
         "page fault" => {
             "the holder waited for pages of memory: touch them before the section.".to_owned()
         }
@@ -297,7 +324,7 @@ fn blocked(by: &str) -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::{Blocked, Known, Sum};
+    use crate::{Blocked, Known};
 
     pub fn profile(parts: Parts) -> Profile {
         let lock = Lock {
@@ -366,6 +393,7 @@ pub mod tests {
             ("page fault", "pages of memory"),
             ("stopped", "was stopped"),
             ("lock log", "waited for log itself"),
+            ("futex", "or in a condition's signal"),
             ("wait4", "in the system call wait4"),
         ] {
             assert!(blocked(by).contains(says), "{by}");
@@ -391,6 +419,17 @@ pub mod tests {
         of("mutex", 1e6, "do less while");
         of("read", 100.0, "starves the readers");
         of("write", 100.0, "a writer starves");
+    }
+
+    /// Fails where waits of a second are called too short.
+    #[test]
+    fn long_waits_without_a_cause_are_not_called_short() {
+        let mut profile = profile(parts([0, 0, 0, 0, 0, 0, 9]));
+        for (waits, says) in [(1000, "too short"), (2, "was not seen")] {
+            (profile.sums[0].waits, profile.sums[0].wait_ns) = (waits, 2_000_000_000);
+            let sentence = of_lock(&profile, 0).unwrap().sentence;
+            assert!(sentence.contains(says), "{sentence}");
+        }
     }
 
     /// Fails where much unknown time hides the cause of the rest, or it is not said how sure it is.

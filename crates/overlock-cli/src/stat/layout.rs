@@ -121,7 +121,9 @@ pub fn shortened(name: &str, most: usize) -> String {
         None => (rest, String::new()),
     };
     let (function, file) = match place.rsplit_once(' ') {
-        Some((function, file)) if file.contains('.') => (brief(function), file),
+        Some((function, file)) if file.contains('.') || is_program(function, file) => {
+            (brief(function), file)
+        }
         _ => (brief(place), ""),
     };
     let line = (file.rsplit_once(':')).map_or_else(String::new, |(_, line)| format!(":{line}"));
@@ -141,6 +143,15 @@ pub fn shortened(name: &str, most: usize) -> String {
             lead.chars().chain(['…']).chain(end).collect()
         }
     }
+}
+
+/// Whether the last word of a place is a program's name, and no part of the function: a program
+/// may have no dot.
+fn is_program(function: &str, word: &str) -> bool {
+    let opened = |open, close| function.matches(open).count() == function.matches(close).count();
+    let is_part = ["const", "volatile", "noexcept"].contains(&word);
+    let is_path = |letter: char| !"()<>[]{}&*,:~".contains(letter);
+    opened('(', ')') && opened('<', '>') && !is_part && word.chars().all(is_path)
 }
 
 #[cfg(test)]
@@ -181,6 +192,19 @@ mod tests {
                 "operator():35 in _M_run",
             ),
             ("libavutil.so.57.28.100+0x7149d", 14, "…8.100+0x7149d"),
+            ("h2o_barrier_wait h2o", 17, "h2o_barrier_wait"),
+            ("of h2o_barrier_init h2o", 20, "of h2o_barrier_init"),
+            (
+                "Multiplexer::run(timeval*, int) dnsdist",
+                30,
+                "Multiplexer::run dnsdist",
+            ),
+            (
+                "Multiplexer::run(timeval*, int) dnsdist",
+                16,
+                "Multiplexer::run",
+            ),
+            ("Server::Pool::size(int) const", 18, "Server::Pool::size"),
         ] {
             let cut = shortened(name, most);
             assert_eq!(cut, short);

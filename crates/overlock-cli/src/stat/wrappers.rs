@@ -349,6 +349,8 @@ mod tests {
             "qemu_mutex_lock_impl",
             "inline_mysql_mutex_lock(mysql_mutex_t*, char const*, unsigned int)",
             "LWLockAcquire",
+            "system__tasking__protected_objects__entries__lock_entries",
+            "_D4core4sync5mutex5Mutex__T12lock_nothrowTCQBpQBnQBlQBiZQBdMFNbNiNeZv",
         ] {
             assert!(rules.is_wrapper(function(name)), "{name}");
         }
@@ -365,6 +367,8 @@ mod tests {
             "std::vector<int>::push_back(int const&)",
             "folly::EventBase::loopBody(int, bool)",
             "boost::asio::io_context::run()",
+            "a__counter__addP",
+            "_D4core8internal2gc4impl12conservativeQw3Gcx14scanBackgroundMFNbZv",
         ] {
             assert!(!rules.is_wrapper(function(name)), "{name}");
         }

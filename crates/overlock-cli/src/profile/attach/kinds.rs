@@ -32,7 +32,7 @@ pub const fn unknown(is_lock: bool) -> Kind {
 
 /// Parts of functions' names, in the order in which they count: of a stack the innermost function
 /// decides that has one of them.
-const RULES: [(&str, Kind); 35] = [
+const RULES: [(&str, Kind); 46] = [
     ("pthread_mutex_cond_lock", lock("mutex")),
     ("pthread_mutex_", lock("mutex")),
     ("pthread_rwlock_rdlock", lock("read")),
@@ -74,6 +74,20 @@ const RULES: [(&str, Kind); 35] = [
     // C++: a counter or a flag.
     ("std::__atomic_", event("futex")),
     ("std::atomic", event("futex")),
+    // GLib
+    ("g_mutex_lock", lock("mutex")),
+    ("g_cond_wait", event("cond")),
+    // Qt
+    ("QBasicMutex::lock", lock("mutex")),
+    ("QMutex::lock", lock("mutex")),
+    ("QRecursiveMutex::", lock("mutex")),
+    ("QSemaphore::", event("sem")),
+    // GNU's OpenMP: its workers wait for each other, and so wake those that they wait for.
+    ("GOMP_critical", lock("mutex")),
+    ("GOMP_atomic_start", lock("mutex")),
+    ("omp_set_lock", lock("mutex")),
+    ("omp_set_nest_lock", lock("mutex")),
+    ("GOMP_", event("barrier")),
 ];
 
 /// Parts of the paths of our own locks' sources: the functions have common names, and are inlined.
@@ -151,9 +165,21 @@ fn rule((function, file): Named<'_>) -> Option<(Kind, bool)> {
         return Some((*kind, false));
     }
     // Rust's symbols have types in angles, or have not.
-    let function = function.replace(['<', '>'], "");
+    let function = without_versions(&function.replace(['<', '>'], ""));
     let found = RULES.iter().find(|(part, _)| function.contains(part));
     found.map(|(part, kind)| (*kind, part.starts_with("pthread_")))
+}
+
+/// A name without Abseil's namespaces of its versions, as `lts_20220623::`.
+fn without_versions(name: &str) -> String {
+    let mut parts = Vec::new();
+    for part in name.split("::") {
+        let digits = part.strip_prefix("lts_").unwrap_or_default();
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            parts.push(part);
+        }
+    }
+    parts.join("::")
 }
 
 #[cfg(test)]
@@ -192,6 +218,12 @@ mod tests {
         assert_eq!(of(&park, 9 | private, 0), Some("futex"));
         let python = ["sem_clockwait", "PyThread_acquire_lock_timed"];
         assert_eq!(of(&python, 9 | private | 256, 0), Some("sem as lock"));
+        let abseil = ["syscall", "absl::lts_20220623::Mutex::LockSlow(int)"];
+        assert_eq!(of(&abseil, private, 0), Some("mutex"));
+        let glib = ["syscall", "g_mutex_lock", "f"];
+        assert_eq!(of(&glib, private, 2), Some("mutex"));
+        let openmp = ["GOMP_barrier", "work"];
+        assert_eq!(of(&openmp, private, 0), Some("barrier"));
         assert_eq!(of(&["syscall", "f"], private, 2), None);
     }
 
