@@ -120,6 +120,7 @@ impl Cond {
         stat::usage::waits_for(own);
         // SAFETY: the caller's promise: it owns the mutex.
         let (acquired, notified) = unsafe { self.cond().wait_limited(any, 0, until, token) };
+        stat::usage::comes_back(own, notified);
         if let Some(waits) = waits {
             let as_lock = stat::usage::is_lock(own);
             waits.over_as(own, ObjectKind::Cond, site, !notified, as_lock);
@@ -175,7 +176,7 @@ impl Cond {
     fn signal_hidden(&self, signal: impl FnOnce() -> c_int) -> c_int {
         if config::leaves_others() {
             let own = core::ptr::from_ref(self).addr();
-            stat::signals_theirs(own, stat::usage::has_signalled);
+            stat::signals_theirs(own, stat::usage::signals_theirs);
             return signal();
         }
         let hidden = self.hidden();
@@ -259,9 +260,9 @@ pub unsafe extern "C" fn pthread_cond_signal(cond: *mut Cond) -> c_int {
         return cond.signal_hidden(|| unsafe { real::pthread_cond_signal(cond.as_glibcs()) });
     }
     let address = core::ptr::from_ref(cond).addr();
-    stat::usage::signals(address);
+    let is_owners = stat::usage::signals(address);
     if cond.cond().notify_one() {
-        stat::usage::has_signalled(address);
+        stat::usage::has_signalled(address, is_owners);
     }
     0
 }

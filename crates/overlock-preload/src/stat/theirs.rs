@@ -111,13 +111,16 @@ pub(crate) fn event_of_theirs<T>(
     let Some(begun) = begun else {
         return wait();
     };
-    usage::waits(object);
-    if kind == ObjectKind::Cond {
-        usage::waits_for(object);
+    match kind {
+        ObjectKind::Cond => usage::waits_for(object),
+        _ => usage::waits(object),
     }
     let result = wait();
-    usage::has_waited(object);
     let failed = failed(&result);
+    match kind {
+        ObjectKind::Cond => usage::comes_back(object, !failed),
+        _ => usage::has_waited(object),
+    }
     let as_lock = usage::is_lock(object);
     table::keeping_errno(|| begun.over_as(object, kind, site, failed, as_lock));
     if !failed && kind == ObjectKind::Sem {

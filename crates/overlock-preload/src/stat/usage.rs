@@ -2,7 +2,8 @@
 //!
 //! A semaphore that is a lock is signalled by the thread that has taken it last: the owner. A
 //! condition that is one (the GIL of an interpreter) is signalled by threads that have waited for
-//! it themselves. Events are signalled by others. Those signals are compared that find a waiter.
+//! it themselves. A thread that comes back to it while others wait signals it before any other
+//! does. Events are signalled by others. Those signals are compared that find a waiter.
 //!
 //! The notes are beside the objects, by their addresses, since a woken thread may not look at the
 //! object any more. Objects whose addresses have the same hash disturb each other: a wrong word in
@@ -24,7 +25,9 @@ const NOTES: usize = 1024;
 struct Note {
     /// The object of which signals were counted last.
     object: AtomicUsize,
-    /// Of a semaphore: the thread that has taken it last; 0 once that has signalled.
+    /// Of a semaphore: the thread that has taken it last; 0 once that has signalled. Of a
+    /// condition: the thread that came back last while others waited; 0 once that has signalled,
+    /// or waits.
     owner: AtomicUsize,
     /// The thread that has the object, as far as it is a lock: its id, and the lower half of the
     /// call site. 0 where nobody knows.
@@ -38,7 +41,8 @@ struct Note {
     /// Of a mutex: see `watch_until`, and the time of the last wait that had others watched.
     watched: AtomicU32,
     watched_ns: AtomicU64,
-    /// Of an object of the C library's: its waiters, and those that were cancelled.
+    /// Of a condition, and of an object of the C library's: its waiters, and those that were
+    /// cancelled.
     waiters: AtomicU32,
 }
 
@@ -97,13 +101,24 @@ pub(super) fn signaller(condition: usize) -> Holder {
     }
 }
 
-/// The calling thread is about to signal a condition.
+/// The calling thread is about to signal a condition. Returns whether it does so as an owner.
 #[inline]
-pub(crate) fn signals(condition: usize) {
-    if config::get().stat {
+pub(crate) fn signals(condition: usize) -> bool {
+    let counts = config::get().stat;
+    if counts {
         is_signalled(condition);
         note(condition).signalled_ns.store(clock::now(), Relaxed);
     }
+    counts && is_owners(condition)
+}
+
+/// Whether a signal of the calling thread is one of a lock's owner.
+fn is_owners(condition: usize) -> bool {
+    let owner = &note(condition).owner;
+    // An owner that waits has released it; so the next signal is another's.
+    let found = owner.compare_exchange(me(), 0, Relaxed, Relaxed);
+    let is_anothers = found.is_err_and(|other| other != 0);
+    WAITED.get() == condition && !is_anothers
 }
 
 fn is_signalled(condition: usize) {
@@ -124,15 +139,39 @@ thread_local! {
 #[inline]
 pub(crate) fn waits_for(condition: usize) {
     WAITED.set(condition);
+    if config::get().stat {
+        let note = note(condition);
+        // It has found the lock taken, or has no further use for it.
+        let _ = note.owner.compare_exchange(me(), 0, Relaxed, Relaxed);
+        note.waiters.fetch_add(1, Relaxed);
+    }
+}
+
+/// The calling thread has waited for a condition.
+#[inline]
+pub(crate) fn comes_back(condition: usize, is_notified: bool) {
+    if config::get().stat {
+        let note = note(condition);
+        let has_others = note.waiters.fetch_sub(1, Relaxed) > 1;
+        // Without others an owner may release it and signal nobody.
+        if is_notified && has_others {
+            note.owner.store(me(), Relaxed);
+        }
+    }
 }
 
 /// The calling thread has signalled a condition, for which others waited.
 #[inline]
-pub(crate) fn has_signalled(condition: usize) {
+pub(crate) fn has_signalled(condition: usize, is_owners: bool) {
     if config::get().stat {
         note(condition).signaller.store(threads::id(), Relaxed);
-        count_signal(condition, WAITED.get() == condition);
+        count_signal(condition, is_owners);
     }
+}
+
+/// The same of one of the C library's, just before.
+pub(crate) fn signals_theirs(condition: usize) {
+    has_signalled(condition, is_owners(condition));
 }
 
 /// The calling thread has woken all that waited for a condition, as who waits for an event expects.
@@ -236,6 +275,24 @@ mod tests {
     fn of_waits_that_follow_each_other_few_have_others_watched() {
         let waits = (1..=10_000).map(|wait| may_watch(0x5000, 1_000_000 + wait * 1000));
         assert_eq!(waits.filter(|&may| may).count(), 20);
+    }
+
+    /// Fails where a queue with a bound is a lock, since those that make room have waited for some.
+    #[test]
+    fn who_comes_back_to_a_lock_signals_before_others() {
+        let (lock, queue) = (0x2000, 0x2a38);
+        let other = 0x77;
+        for _ in 0..8 {
+            WAITED.set(lock);
+            note(lock).owner.store(me(), Relaxed);
+            count_signal(lock, is_owners(lock));
+            // Another thread has come back, and this one signals first.
+            WAITED.set(queue);
+            note(queue).owner.store(other, Relaxed);
+            count_signal(queue, is_owners(queue));
+        }
+        assert!(is_lock(lock) && !is_lock(queue));
+        WAITED.set(0);
     }
 
     #[test]
