@@ -30,7 +30,31 @@ type GetIp = unsafe extern "C" fn(*mut Context) -> usize;
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(each: Each, data: *mut c_void) -> c_int;
+    #[cfg(not(target_arch = "arm"))]
     fn _Unwind_GetIP(context: *mut Context) -> usize;
+}
+
+/// On 32-bit Arm the header of C has it, by the Exception Handling ABI for the Arm Architecture.
+#[cfg(target_arch = "arm")]
+#[allow(non_snake_case)] // the name elsewhere
+unsafe extern "C" fn _Unwind_GetIP(context: *mut Context) -> usize {
+    unsafe extern "C" {
+        fn _Unwind_VRS_Get(
+            context: *mut Context,
+            class: c_int,
+            register: u32,
+            representation: c_int,
+            value: *mut c_void,
+        ) -> c_int;
+    }
+    const CORE: c_int = 0;
+    const UINT32: c_int = 0;
+    const PC: u32 = 15;
+    let mut address = 0_usize;
+    // SAFETY: the caller's context, and room for 32 bits. A failure leaves 0.
+    unsafe { _Unwind_VRS_Get(context, CORE, PC, UINT32, (&raw mut address).cast()) };
+    // The last bit tells Thumb.
+    address & !1
 }
 
 /// A [`Backtrace`] and a [`GetIp`]; null for those that this code is linked to.
