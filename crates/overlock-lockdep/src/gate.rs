@@ -74,7 +74,9 @@ impl Gate {
         while !is_blind() && !INSIDE.get() {
             let limit = if quiet.blocks() { LONG } else { SHORT };
             if let Some(inside) = self.enter_within(limit, quiet) {
-                return Some(inside);
+                // A signal handler may have forked meanwhile: what is behind a child's free gate
+                // may be half written.
+                return Some(inside).filter(|_| !is_blind());
             }
             if !quiet.blocks() {
                 return None;

@@ -27,7 +27,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use overlock_linux::__private::variable;
 
-use crate::{fork, order, stat, watchers};
+use crate::{fork, mutex, order, stat, thread, watchers};
 
 /// The lock behind a function of pthread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,6 +200,10 @@ fn read() -> u32 {
     CONFIG.store(bits, Relaxed);
     if bits & LOCKDEP != 0 {
         order::set_up();
+    }
+    if bits & GLIBC_MUTEX == 0 {
+        // Not by a system call: a program may begin under a filter.
+        thread::look_for_libcs_id(mutex::owner_of_a_glibcs());
     }
     generation_changed();
     bits

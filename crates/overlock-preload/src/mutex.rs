@@ -9,7 +9,7 @@
 //! |---|---|
 //! | 0 | `lock`: an `Overlock`, 4 bytes | the lock |
 //! | 4 | a mark; 0 for none | the validator at the first use; with statistics the initialisation |
-//! | 8 | with statistics, the plan: of a normal or adaptive one the number of the acquisition that is looked at next, and how many are left until then; of another the number of acquisitions, modulo 2^32, and the lower half of the owner's call site | the owner |
+//! | 8 | with statistics, the plan: of a normal or adaptive one the number of the acquisition that is looked at next, and how many are left until then; of another the number of acquisitions, modulo 2^32, and the lower half of the owner's call site. Without, of such another the last owner's id, as in glibc's | the owner |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
 //! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal or adaptive one, the lower half of its call site |
 //! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |
@@ -44,7 +44,7 @@ use overlock_shared::ObjectKind;
 
 use crate::order::{self, How};
 use crate::site::Site;
-use crate::thread::me;
+use crate::thread::{libcs_id, me};
 use crate::{config, fork, probes, real, stat};
 
 /// The program's object: see the [module's page](self).
@@ -173,7 +173,10 @@ impl Mutex {
             order::acquire(self.object(), how, site, attempt, wait)
         };
         if result == 0 && knows_its_owner {
-            self.owner.store(me(), Relaxed);
+            match config::get().stat {
+                true => self.owner.store(me(), Relaxed),
+                false => self.is_mine_now(),
+            }
         }
         result
     }
@@ -389,11 +392,35 @@ impl Mutex {
         (self.lock[1].load(Relaxed) >> half) as u32
     }
 
+    /// The calling thread has become the owner of one that knows it, without statistics.
+    #[inline(always)]
+    fn is_mine_now(&self) {
+        self.owner.store(me(), Relaxed);
+        // Chromium and Firefox lock one in a child of a bare clone(), to learn from it which id the
+        // C library believes the thread to have. They die if that is not what it keeps.
+        if let Some(id) = libcs_id() {
+            self.lock[1].store(id.into(), Relaxed);
+        }
+    }
+
     /// Whether the calling thread owns it, which is ours.
     pub(crate) fn is_mine(&self) -> bool {
         // Relaxed: only the calling thread writes its own name, and it sees what it wrote last.
         self.owner.load(Relaxed) == me()
     }
+}
+
+/// The id that the C library believes the calling thread to have, by a mutex of its own.
+pub(crate) fn owner_of_a_glibcs() -> u32 {
+    let mut theirs = libc::PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    // SAFETY: a mutex is no larger, is aligned alike, and is made of atomics.
+    let mutex = unsafe { &*(&raw mut theirs).cast::<Mutex>() };
+    // SAFETY: as its initialiser leaves it.
+    unsafe { real::pthread_mutex_lock(mutex.as_glibcs()) };
+    let owner = mutex.owner_of_glibcs();
+    // SAFETY: locked above.
+    unsafe { real::pthread_mutex_unlock(mutex.as_glibcs()) };
+    owner
 }
 
 #[cfg(test)]

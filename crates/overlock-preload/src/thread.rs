@@ -16,7 +16,7 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::stat;
 
@@ -171,6 +171,48 @@ fn give_name(counts: &Counts) -> usize {
         Ok(_) => new,
         Err(name) => name,
     }
+}
+
+/// The place of a thread's id in glibc: the same in all its versions so far. Chromium relies on it.
+#[cfg(target_arch = "x86_64")]
+const LIBCS_ID: usize = 0x2d0;
+
+/// Whether it is there. Set before there is a second thread.
+static HAS_LIBCS_ID: AtomicBool = AtomicBool::new(false);
+
+/// The id that the C library believes the calling thread to have: in a child of a bare `clone`
+/// another one than the kernel's. `None` where that is not known.
+#[inline(always)]
+pub fn libcs_id() -> Option<u32> {
+    HAS_LIBCS_ID.load(Relaxed).then(read_libcs_id)
+}
+
+/// Looks whether the C library keeps it there; `id` is what one of its own mutexes has.
+pub fn look_for_libcs_id(id: u32) {
+    HAS_LIBCS_ID.store(id != 0 && read_libcs_id() == id, Relaxed);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn read_libcs_id() -> u32 {
+    let id: u32;
+    // SAFETY: the thread's control block is larger than that: 0x900 bytes in the smallest glibc
+    // that this library links to.
+    unsafe {
+        asm!(
+            "mov {id:e}, dword ptr fs:[{at}]",
+            id = out(reg) id,
+            at = const LIBCS_ID,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    id
+}
+
+/// Elsewhere nobody is known to look.
+#[cfg(not(target_arch = "x86_64"))]
+fn read_libcs_id() -> u32 {
+    0
 }
 
 /// The thread that forked this process, and its id here.

@@ -45,6 +45,13 @@ fn a_new_thread_does_not_own_a_lock_of_an_exited_thread() {
     same_with("owner.c", &[], ALL);
 }
 
+/// Fails where a sandbox that asks a mutex for the id that the C library keeps gets another one.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn recursive_mutexes_have_their_owners_id_where_glibcs_do() {
+    same_with("owner_id.c", &[], &[&[], &[("OVERLOCK_LOCKDEP", "1")]]);
+}
+
 /// Calls every function for every kind of object in every state, including those that POSIX leaves
 /// undefined.
 #[test]

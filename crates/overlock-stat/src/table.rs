@@ -264,7 +264,8 @@ fn create() -> Option<(*mut Table, u32)> {
     // SAFETY: valid for the write.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
     // The kernel would end the program by a signal.
-    if known && (limit.rlim_cur as usize) < size_of::<Table>() {
+    let most = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+    if known && most < size_of::<Table>() {
         return None;
     }
     let (file, name, number) = open_new()?;

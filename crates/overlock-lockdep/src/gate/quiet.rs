@@ -105,8 +105,11 @@ impl Drop for Endable<'_> {
 
 /// Whether the program has no handler for the signal, and does not ignore it.
 fn is_default(signal: i32) -> bool {
+    if cfg!(any(target_arch = "mips", target_arch = "mips64")) {
+        return false; // the handler comes second there
+    }
     // The kernel's `struct sigaction`: the handler, and room for the rest.
-    let mut action = [usize::MAX; 4];
+    let mut action = [usize::MAX; 8];
     let none = ptr::null::<usize>();
     // SAFETY: `action` is as large as the kernel's structure at least; nothing is changed.
     let result = unsafe {

@@ -33,7 +33,6 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
                     probes::mutex_acquired(mutex.address());
                     0
                 }
-                // Neither the validator nor another generation is there, so nothing is left to ask.
                 Some(false) => wait_quickly(mutex, site),
                 None => lock_generally(mutex, site),
             };
@@ -47,6 +46,8 @@ pub(super) extern "C" fn lock_counted(mutex: &Mutex, site: Site) -> c_int {
 
 #[inline(never)]
 extern "C" fn wait_quickly(mutex: &Mutex, site: Site) -> c_int {
+    // A child may not have begun its generation.
+    mutex.update();
     acquired(mutex, mutex.wait_counted(Wait::Forever, site))
 }
 
@@ -271,9 +272,14 @@ impl Mutex {
             waiting.gave_up();
             return error;
         }
-        let is_noted = waiting.is_shown();
         let count = self.acquisitions(is_plain);
-        let over = waiting.over(count);
+        // Others may sleep meanwhile, whose profile wants to know of this owner.
+        let is_noted = waiting.is_shown()
+            || self.main().is_contended() && stat::notes_owner(self.address(), count);
+        if is_noted {
+            stat::takes(self.address());
+        }
+        let over = waiting.over(count.wrapping_add(1));
         if stat::usage::may_watch(self.address(), over.now) {
             stat::usage::watch_until(self.address(), count.wrapping_add(1 + WATCHED));
         }
@@ -312,7 +318,7 @@ impl Mutex {
         stat::has_release_noted(&self.observed);
         let error = self.take(wait);
         if error == 0 {
-            let flight = waiting.over(self.acquisitions(is_plain));
+            let flight = waiting.over(self.acquisitions(is_plain).wrapping_add(1));
             self.is_taken(is_plain, stat::or_noted(flight), site);
         }
         error

@@ -7,7 +7,7 @@ use libc::{EBUSY, EINVAL, EPERM, clockid_t, timespec};
 use overlock_core::raw::RawLock;
 
 use super::counted::{lock_counted, try_counted};
-use super::{DESTROYED, Mutex, NORMAL, Wait, kept_kind, kind_of, me};
+use super::{DESTROYED, Mutex, NORMAL, Wait, kept_kind, kind_of};
 use crate::order::How;
 use crate::site::{Site, at_cache_line, with_site};
 use crate::time::deadline;
@@ -111,7 +111,7 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
     } else {
         probes::mutex_acquired(mutex.address());
     }
-    mutex.owner.store(me(), Relaxed);
+    mutex.is_mine_now();
     0
 }
 
@@ -165,7 +165,7 @@ pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int 
                 return EBUSY;
             }
             if knows {
-                mutex.owner.store(me(), Relaxed);
+                mutex.is_mine_now();
             }
             return 0;
         }

@@ -70,6 +70,10 @@ pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut RwLock) -> c_int {
     probes::rwlock_destroy(lock.address());
     if lock.is_ours() {
         order::destroyed(core::ptr::from_ref(lock).addr());
+        if config::get().lockdep {
+            // Some programs go on to use it: then it is a new lock.
+            lock.object().mark.store(0, Relaxed);
+        }
         return 0;
     }
     stat::destroyed(lock.address());
