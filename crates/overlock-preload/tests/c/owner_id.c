@@ -1,6 +1,6 @@
 /* A sandbox starts processes by a bare clone(). There the C library believes the thread to have the
- * id of the parent. The child learns that id from a recursive mutex that it locks, looks whether the
- * library keeps it where it did, and corrects it there: as Chromium and Firefox do. */
+ * id of the parent. The child learns that id from a recursive mutex that it locks, looks whether
+ * the library keeps it where it did, and corrects it there: as Chromium and Firefox do. */
 #include "check.h"
 
 #include <sys/syscall.h>
