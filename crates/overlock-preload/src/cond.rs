@@ -106,6 +106,25 @@ impl Cond {
 
     /// Waits for a notification of a condition variable that is ours. Returns 0 or an errno.
     fn wait(&self, mutex: &Mutex, until: Option<Deadline>, site: Site) -> c_int {
+        match config::get().stat {
+            true => self.wait_counted(mutex, until, site),
+            false => self.wait_by::<false>(mutex, until, site),
+        }
+    }
+
+    /// The same with statistics, which take more of the stack.
+    #[cold]
+    #[inline(never)]
+    fn wait_counted(&self, mutex: &Mutex, until: Option<Deadline>, site: Site) -> c_int {
+        self.wait_by::<true>(mutex, until, site)
+    }
+
+    fn wait_by<const COUNTED: bool>(
+        &self,
+        mutex: &Mutex,
+        until: Option<Deadline>,
+        site: Site,
+    ) -> c_int {
         let error = mutex.check_owner();
         if error != 0 {
             return error;
@@ -114,7 +133,10 @@ impl Cond {
         let address = core::ptr::from_ref(mutex).addr();
         order::sleeps_releasing(address, site);
         let own = core::ptr::from_ref(self).addr();
-        let waits = stat::Event::begin_held(own, ObjectKind::Cond, site);
+        let waits = match COUNTED {
+            true => stat::Event::begin_held(own, ObjectKind::Cond, site),
+            false => None,
+        };
         let any = Any::of(mutex);
         Any::acquired_at(site, own);
         stat::usage::waits_for(own);
@@ -140,6 +162,8 @@ impl Cond {
 
     /// Waits for a condition variable that is glibc's, with a hidden mutex in place of `mutex` if
     /// that is ours. Returns 0 or an errno.
+    #[cold]
+    #[inline(never)]
     fn wait_glibcs(
         &self,
         mutex: &Mutex,

@@ -245,6 +245,7 @@ impl Mutex {
 
     /// Acquires a lock that was not free, with statistics: the general path. Returns 0 or an errno.
     #[cold]
+    #[inline(never)]
     pub(super) fn wait_counted(&self, wait: Wait, site: Site) -> c_int {
         if matches!(wait, Wait::Adopted | Wait::Again) {
             return self.wait_again_counted(wait, site);
@@ -273,13 +274,14 @@ impl Mutex {
             return error;
         }
         let count = self.acquisitions(is_plain);
+        let was_shown = waiting.is_shown();
+        let over = waiting.over(count.wrapping_add(1));
         // Others may sleep meanwhile, whose profile wants to know of this owner.
-        let is_noted = waiting.is_shown()
-            || self.main().is_contended() && stat::notes_owner(self.address(), count);
-        if is_noted {
+        let is_noted =
+            was_shown || self.main().is_contended() && stat::notes_owner(self.address(), count);
+        if is_noted && !was_shown {
             stat::takes(self.address());
         }
-        let over = waiting.over(count.wrapping_add(1));
         if stat::usage::may_watch(self.address(), over.now) {
             stat::usage::watch_until(self.address(), count.wrapping_add(1 + WATCHED));
         }
@@ -294,6 +296,7 @@ impl Mutex {
     /// The same after a wait for a condition. It is contention only while another thread has the
     /// lock: until a CPU is free for this one it would have had to wait anyway.
     #[cold]
+    #[inline(never)]
     fn wait_again_counted(&self, wait: Wait, site: Site) -> c_int {
         let is_plain = self.is_plain();
         let counts = config::get().stat_again;

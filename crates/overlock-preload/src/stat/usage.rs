@@ -140,23 +140,36 @@ thread_local! {
 pub(crate) fn waits_for(condition: usize) {
     WAITED.set(condition);
     if config::get().stat {
-        let note = note(condition);
-        // It has found the lock taken, or has no further use for it.
-        let _ = note.owner.compare_exchange(me(), 0, Relaxed, Relaxed);
-        note.waiters.fetch_add(1, Relaxed);
+        has_begun(condition);
     }
+}
+
+// Apart, here and below: it takes none of the stack of a wait.
+#[cold]
+#[inline(never)]
+fn has_begun(condition: usize) {
+    let note = note(condition);
+    // It has found the lock taken, or has no further use for it.
+    let _ = note.owner.compare_exchange(me(), 0, Relaxed, Relaxed);
+    note.waiters.fetch_add(1, Relaxed);
 }
 
 /// The calling thread has waited for a condition.
 #[inline]
 pub(crate) fn comes_back(condition: usize, is_notified: bool) {
     if config::get().stat {
-        let note = note(condition);
-        let has_others = note.waiters.fetch_sub(1, Relaxed) > 1;
-        // Without others an owner may release it and signal nobody.
-        if is_notified && has_others {
-            note.owner.store(me(), Relaxed);
-        }
+        has_come_back(condition, is_notified);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn has_come_back(condition: usize, is_notified: bool) {
+    let note = note(condition);
+    let has_others = note.waiters.fetch_sub(1, Relaxed) > 1;
+    // Without others an owner may release it and signal nobody.
+    if is_notified && has_others {
+        note.owner.store(me(), Relaxed);
     }
 }
 
