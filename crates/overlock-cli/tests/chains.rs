@@ -2,39 +2,19 @@
 
 #[path = "common/preload.rs"]
 mod preload;
+#[path = "common/profiled.rs"]
+mod profiled;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use overlock_profile::{Profile, Wait};
-use preload::{compile, library};
+use preload::compile;
+use profiled::profile_of;
 
 /// The program's profile, and what was said of it.
 fn profile(program: &Path, options: &[&str]) -> (Profile, String) {
     profile_of(program, &[], options)
-}
-
-/// The same with arguments.
-fn profile_of(program: &Path, arguments: &[&str], options: &[&str]) -> (Profile, String) {
-    let dir = tempfile::tempdir().unwrap();
-    let json = dir.path().join("p.json");
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
-    command
-        .arg("profile")
-        .args(options)
-        .arg("--json")
-        .arg(&json);
-    command
-        .arg("--library")
-        .arg(library())
-        .arg("--")
-        .arg(program);
-    let output = command.args(arguments).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
-    let profile = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
-    (profile, said)
 }
 
 fn functions(profile: &Profile, stack: u32) -> Vec<&str> {

@@ -2,35 +2,17 @@
 
 #[path = "common/preload.rs"]
 mod preload;
-
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+#[path = "common/profiled.rs"]
+mod profiled;
 
 use overlock_profile::{Profile, Shown};
-use preload::{compile, library};
+use preload::compile;
+use profiled::profile_of;
 
 /// Runs the program in `tests/c` under `overlock profile`. The profile, and the table.
 fn profile(source: &str, options: &[&str]) -> (Profile, String) {
     let program = compile(source, source, &[]);
-    let dir = tempfile::tempdir().unwrap();
-    let json = dir.path().join("p.json");
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("overlock"));
-    command
-        .arg("profile")
-        .args(options)
-        .arg("--json")
-        .arg(&json);
-    command
-        .arg("--library")
-        .arg(library())
-        .arg("--")
-        .arg(program);
-    let output = command.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
-    let text = fs::read_to_string::<&Path>(&json).unwrap();
-    (serde_json::from_str(&text).unwrap(), said)
+    profile_of(&program, &[], options)
 }
 
 /// Fails where a holder whose callers were not recorded is the wrapper of all locks.

@@ -133,16 +133,18 @@ impl Cond {
         let address = core::ptr::from_ref(mutex).addr();
         order::sleeps_releasing(address, site);
         let own = core::ptr::from_ref(self).addr();
-        let waits = match COUNTED {
-            true => stat::Event::begin_held(own, ObjectKind::Cond, site),
-            false => None,
-        };
+        let mut waits = None;
+        if COUNTED {
+            waits = stat::Event::begin_held(own, ObjectKind::Cond, site);
+            stat::usage::waits_for(own);
+        }
         let any = Any::of(mutex);
         Any::acquired_at(site, own);
-        stat::usage::waits_for(own);
         // SAFETY: the caller's promise: it owns the mutex.
         let (acquired, notified) = unsafe { self.cond().wait_limited(any, 0, until, token) };
-        stat::usage::comes_back(own, notified);
+        if COUNTED {
+            stat::usage::comes_back(own, notified);
+        }
         if let Some(waits) = waits {
             let as_lock = stat::usage::is_lock(own);
             waits.over_as(own, ObjectKind::Cond, site, !notified, as_lock);

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | 0 | `lock`: an `Overlock`, 4 bytes | the lock |
 //! | 4 | a mark; 0 for none | the validator at the first use; with statistics the initialisation |
-//! | 8 | with statistics, the plan: of a normal or adaptive one the number of the acquisition that is looked at next, and how many are left until then; of another the number of acquisitions, modulo 2^32, and the lower half of the owner's call site. Without, of such another the last owner's id, as in glibc's | the owner |
+//! | 8 | with statistics, `Mutex::plan`; without, of a recursive or error-checking one its last owner's id | the owner |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
 //! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal or adaptive one, the lower half of its call site |
 //! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |
@@ -175,7 +175,7 @@ impl Mutex {
         if result == 0 && knows_its_owner {
             match config::get().stat {
                 true => self.owner.store(me(), Relaxed),
-                false => self.is_mine_now(),
+                false => self.set_owner(),
             }
         }
         result
@@ -394,7 +394,7 @@ impl Mutex {
 
     /// The calling thread has become the owner of one that knows it, without statistics.
     #[inline(always)]
-    fn is_mine_now(&self) {
+    fn set_owner(&self) {
         self.owner.store(me(), Relaxed);
         // Chromium and Firefox lock one in a child of a bare clone(), to learn from it which id the
         // C library believes the thread to have. They die if that is not what it keeps.

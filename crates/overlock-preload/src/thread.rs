@@ -196,8 +196,8 @@ pub fn look_for_libcs_id(id: u32) {
 #[inline(always)]
 fn read_libcs_id() -> u32 {
     let id: u32;
-    // SAFETY: the thread's control block is larger than that: 0x900 bytes in the smallest glibc
-    // that this library links to.
+    // SAFETY: a load within the thread's control block, whose id lies behind the header and a list
+    // link. (glibc 2.36 tells debuggers the offset 720 of 2,368 bytes: `_thread_db_pthread_tid`.)
     unsafe {
         asm!(
             "mov {id:e}, dword ptr fs:[{at}]",

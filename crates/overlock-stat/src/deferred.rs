@@ -36,12 +36,13 @@ pub struct Sum {
     pub holder: Holder,
 }
 
-/// The number of spots of which a thread has sums.
-const SUMS: usize = 4;
+/// The number of spots of which a thread has sums. Threads that wait at two take 1.21 and 1.80 of
+/// the time without statistics, and 1.33 and 1.91 with one sum (two runs of `meet`, with a table).
+const SUMS: usize = 2;
 
 struct Mine {
     sums: [Cell<Option<Sum>>; SUMS],
-    /// The spots that these are of: entries and objects. It is a hint.
+    /// The spots that these are of, entries and objects: a look at a sum copies all of it.
     spots: [Cell<(u32, usize)>; SUMS],
     /// Of the process that the sums are of.
     generation: Cell<u32>,
@@ -189,14 +190,7 @@ mod tests {
         let now = EACH_NS + 1_001_000;
         assert!(!takes(&spot(3), now, &waited(SHORT_NS)));
         // One by itself, those of other spots, and of one too many.
-        for (entry, is_taken) in [
-            (4, false),
-            (4, true),
-            (5, true),
-            (6, true),
-            (7, false),
-            (6, true),
-        ] {
+        for (entry, is_taken) in [(4, false), (4, true), (5, false), (4, true)] {
             assert_eq!(takes(&spot(entry), now, &waited(500)), is_taken, "{entry}");
         }
         let sum = taken(0).unwrap();

@@ -111,7 +111,7 @@ extern "C" fn lock_unless_mine(mutex: &Mutex) -> c_int {
     } else {
         probes::mutex_acquired(mutex.address());
     }
-    mutex.is_mine_now();
+    mutex.set_owner();
     0
 }
 
@@ -165,7 +165,7 @@ pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: Site) -> c_int 
                 return EBUSY;
             }
             if knows {
-                mutex.is_mine_now();
+                mutex.set_owner();
             }
             return 0;
         }

@@ -135,36 +135,19 @@ thread_local! {
     static WAITED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The calling thread waits for a condition.
+/// The calling thread waits for a condition, with statistics.
 #[inline]
 pub(crate) fn waits_for(condition: usize) {
     WAITED.set(condition);
-    if config::get().stat {
-        has_begun(condition);
-    }
-}
-
-// Apart, here and below: it takes none of the stack of a wait.
-#[cold]
-#[inline(never)]
-fn has_begun(condition: usize) {
     let note = note(condition);
     // It has found the lock taken, or has no further use for it.
     let _ = note.owner.compare_exchange(me(), 0, Relaxed, Relaxed);
     note.waiters.fetch_add(1, Relaxed);
 }
 
-/// The calling thread has waited for a condition.
+/// The same thread has waited for it.
 #[inline]
 pub(crate) fn comes_back(condition: usize, is_notified: bool) {
-    if config::get().stat {
-        has_come_back(condition, is_notified);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn has_come_back(condition: usize, is_notified: bool) {
     let note = note(condition);
     let has_others = note.waiters.fetch_sub(1, Relaxed) > 1;
     // Without others an owner may release it and signal nobody.
