@@ -3,7 +3,7 @@
 mod keys;
 mod presets;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::ops::Range;
 

@@ -1,95 +1,64 @@
-//! The engine in scenes computed by hand, on machines and hosts without random variation, so that
-//! every time can be computed.
+//! The engine in scenes computed by hand, on machines and hosts without random variation.
 
-mod ahead;
 mod buffer;
-mod host;
 mod interrupt;
 mod memory;
 mod preempted;
+mod scenes;
 mod spins;
 mod threads;
 
-use std::borrow::Cow;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use overlock_core::platform::{Atomic, ByteLanes, Kick, Pause, WakeClass};
+use overlock_core::{FutexPlatform, Instant, Platform, Spin};
 
 use super::*;
+use crate::Sim;
 use crate::account::State;
 use crate::cache::Access;
-use crate::host::{Host, Placement, Scheduler};
-use crate::machine::{Costs, Level, Links, Machine};
+use crate::host::PauseExit;
+use crate::machine::tests::plain;
+use crate::spec;
+use crate::trace::What;
 use crate::word::U32;
-
-use overlock_core::platform::Atomic;
 
 /// One socket. A line that another core has changed arrives after 60 ns: 20 for the request, 15 for
 /// the snoop, 25 for the data.
-pub(super) fn machine(cores: usize, threads: usize) -> Machine {
+fn machine(cores: usize, threads: usize) -> Machine {
     Machine {
-        name: Cow::Borrowed("test"),
-        about: Cow::Borrowed(""),
         sockets: 1,
-        clusters: 1,
         cores,
         threads,
-        last_level: Level::Socket,
-        inclusive: true,
-        migratory: false,
-        links: Links::All,
-        costs: Costs {
-            hit: Time::ns(2),
-            locked: Time::ns(8),
-            cluster: Time::ZERO,
-            socket: Time::ns(60),
-            shared: Time::ns(20),
-            across: Time::ns(120),
-            hop: Time::ns(30),
-            gap: Time::ns(10),
-            memory: Time::ns(90),
-            turn: Time::ns(5),
-            jitter: 0.0,
-            ring: 0.0,
-            sibling: 0.5,
-            ..Costs::USUAL
-        },
+        ..plain()
     }
 }
 
 /// No cost is the sum of others by accident.
-pub(super) const HOST: Host = Host {
-    name: Cow::Borrowed("test"),
-    about: Cow::Borrowed(""),
-    hypervisor: true,
-    tells_preempted: true,
-    scheduler: Scheduler {
-        latency: Time::ms(8),
-        granularity: Time::ms(1),
-        wakeup: Time::ms(2),
-        request: None,
-        tick: Time::us(500),
-        switch: Time::ns(1_100),
-        migration: Time::ns(3_300),
-        worth: Time::ZERO,
-        balance: (Time::ms(4), Time::ms(64)),
-        placement: Placement::Pack,
-    },
-    halt: Time::ns(1_700),
-    brief: Time::ns(700),
-    kick: Time::ns(900),
-    kick_nobody: Time::ns(300),
-    bucket_lines: 0,
-    bucket_hold: Time::ZERO,
-    wake_idle: Time::us(13),
-    wake_busy: Time::ns(2_900),
-    awake: Time::us(50),
-    poll: Time::ZERO,
-    first_poll: Time::us(10),
-    chores: None,
-    pause_exit: None,
-    heavy_barrier: Time::ns(4_100),
-    spins: false,
-};
+fn host() -> Host {
+    let keys = "kvm:tells_preempted=true:latency=8ms:granularity=1ms:wakeup=2ms:tick=500us:\
+                switch=1.1us:migration=3.3us:worth=0:balance_idle=4ms:balance_all=64ms:\
+                placement=pack:halt=1.7us:brief=700:kick=900:kick_nobody=300:bucket_lines=0:\
+                bucket_hold=0:wake_idle=13us:wake_busy=2.9us:awake=50us:poll=0:first_poll=10us:\
+                chores=false:pause_exit=false:heavy_barrier=4.1us:spins=false";
+    Host::named(keys).expect("a host")
+}
 
-pub(super) fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> Setup<'a> {
+/// Pauses that follow each other for 2 us leave the guest for 1.3 us.
+fn exits() -> Host {
+    let exit = PauseExit {
+        window: Time::us(2),
+        grow: 2,
+        gap: Time::ns(56),
+        cost: Time::ns(1_300),
+    };
+    Host {
+        pause_exit: Some(exit),
+        ..host()
+    }
+}
+
+fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> Setup<'a> {
     Setup {
         machine,
         host,
@@ -100,36 +69,67 @@ pub(super) fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> S
         stop_after: Time::ms(100),
         windows: None,
         patience: Time::ms(100),
-        trace: false,
+        trace: true,
     }
 }
 
 /// Runs `body` on this many vCPUs.
-pub(super) fn simulate<T>(
+fn simulate<T>(
     machine: &Machine,
     host: &Host,
     vcpus: usize,
     body: impl Fn(usize) -> T,
-) -> Result<Outcome<T>, Stuck> {
-    run(&setup(machine, host, vcpus), body, || true)
+) -> Outcome<T> {
+    run(&setup(machine, host, vcpus), body, || true).expect("it ends")
 }
 
-/// All vCPUs wait until this time before the scene begins: by then their first context switches are
-/// over.
-pub(super) const BEGIN: Time = Time::us(10);
+/// Runs each body on a vCPU and core of its own. The results are when they ended, in nanoseconds.
+fn scene(host: &Host, bodies: &[&dyn Fn()]) -> Outcome<u64> {
+    simulate(&machine(bodies.len(), 1), host, bodies.len(), |vcpu| {
+        bodies[vcpu]();
+        now().as_ns()
+    })
+}
+
+/// When a scene begins, in nanoseconds: the first context switches are over by then.
+const BEGIN: u64 = 10_000;
+
+/// Computes until that time, in nanoseconds.
+fn at(moment: u64) {
+    work(Time::ns(moment).saturating_sub(now()));
+}
+
+/// Pauses one by one for this long.
+fn loops(nanos: u64) {
+    let start = Sim::now();
+    while Sim::now().nanos_since(start) < nanos {
+        Sim::pause(Pause::Iterations(1));
+    }
+}
 
 /// Shares its cache line with no other data.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Own(pub U32);
+struct Own(U32);
 
 impl Own {
-    pub const fn new() -> Self {
+    const fn new() -> Self {
         Own(U32::ZERO)
+    }
+
+    /// Gets the line.
+    fn take(&self) {
+        let _ = self.0.swap(self.0.load(Relaxed), Relaxed);
+    }
+
+    /// Spins until the word has that value.
+    fn wait_for(&self, value: u32) {
+        let is_there = |seen: u32| seen == value;
+        Sim::wait_until(&self.0, Acquire, Spin::Forever, is_there).expect("it has no limit");
     }
 }
 
-/// Computes until that time.
-pub(super) fn at(moment: Time) {
-    work(moment.saturating_sub(now()));
+/// How often the trace has such an entry.
+fn marks<T>(outcome: &Outcome<T>, is_one: impl Fn(&Mark) -> bool) -> u64 {
+    outcome.trace.iter().filter(|mark| is_one(mark)).count() as u64
 }

@@ -5,46 +5,32 @@ use std::fmt;
 use super::*;
 use crate::Time;
 use crate::host::Host;
-use crate::machine::{MOST_CORES, Machine, PRESETS};
+use crate::machine::{MOST_CORES, Machine};
 
-fn machine(text: &str) -> Result<Machine, Error> {
-    file("my.toml", text)
+fn file<T: Spec>(text: &str) -> Result<T, Error> {
+    file::parse("my.toml", text, &[])
 }
 
-fn file<T: Spec>(path: &str, text: &str) -> Result<T, Error> {
-    file::parse(path, text, &[])
-}
-
-fn complaint<T>(result: Result<T, Error>) -> String {
-    result.err().expect("it is wrong").to_string()
-}
-
-/// Fails where a key is missing in the list, has the field of another, or loses digits, and where a
+/// Each preset is printed and read again, and made from each other preset by its differences. Fails
+/// where a key is missing in the list, has the field of another, or loses digits, and where a
 /// preset is outside of its ranges.
-fn round_trips<T: Spec + PartialEq + fmt::Debug>() {
-    for preset in T::presets() {
-        assert_eq!(
-            &file::<T>("preset.toml", &toml(preset)).unwrap(),
-            preset,
-            "{}",
-            preset.name()
-        );
-        // From another preset by its differences.
-        for base in T::presets() {
-            let text = format!("{}:{}", base.name(), differences(base, preset));
-            let mut again = parse::<T>(text.trim_end_matches(':')).unwrap();
-            assert_eq!(again.name(), text.trim_end_matches(':'));
-            again.rename(preset.name().to_owned(), preset.about().to_owned());
-            assert_eq!(&again, preset, "{text}");
-        }
-        assert_eq!(preset.check(), Ok(()));
-    }
-}
-
 #[test]
 fn presets_survive_being_printed() {
-    round_trips::<Machine>();
-    round_trips::<Host>();
+    fn check<T: Spec + PartialEq + fmt::Debug>() {
+        for preset in T::presets() {
+            assert_eq!(file::<T>(&toml(preset)).as_ref(), Ok(preset));
+            assert_eq!(preset.check(), Ok(()));
+            for base in T::presets() {
+                let text = format!("{}:{}", base.name(), differences(base, preset));
+                let mut again = parse::<T>(text.trim_end_matches(':')).unwrap();
+                assert_eq!(again.name(), text.trim_end_matches(':'));
+                again.rename(preset.name().to_owned(), preset.about().to_owned());
+                assert_eq!(&again, preset, "{text}");
+            }
+        }
+    }
+    check::<Machine>();
+    check::<Host>();
 }
 
 #[test]
@@ -106,78 +92,65 @@ fn each_field_has_a_key() {
 #[test]
 fn a_file_changes_its_base() {
     let text = "base = \"e5-2699v3\"\nsocket = \"60ns\"\nsockets = 1\njitter = 0\n";
-    let own = machine(text).unwrap();
-    let preset = &PRESETS[0];
+    let own = file::<Machine>(text).unwrap();
+    let preset = Machine::preset("e5-2699v3").unwrap();
     assert_eq!(own.name, "e5-2699v3:sockets=1:socket=60ns:jitter=0");
     assert!(own.about.starts_with(&*preset.about) && own.about.ends_with("socket=60ns, jitter=0"));
     assert_eq!((own.all_cores(), own.costs.socket), (18, Time::ns(60)));
     assert_eq!(own.costs.across, preset.costs.across);
     assert_eq!(Machine::named(&own.name).unwrap(), own);
-    let named = machine(&format!("about = \"mine\"\n{text}cores = 6\n")).unwrap();
+    let named = file::<Machine>(&format!("about = \"mine\"\n{text}cores = 6\n")).unwrap();
     assert_eq!((&*named.about, named.all_cores()), ("mine", 6));
     assert_eq!(named.name, own.name);
 }
 
+/// Times are nanoseconds or have a unit. Contradictions, repeated keys, and keys of parts that a
+/// host lacks are refused.
 #[test]
-fn overrides_are_nanoseconds_or_have_a_unit() {
-    let socket = |text: &str| {
+#[rustfmt::skip]
+fn overrides_are_understood_or_refused() {
+    for (text, socket) in [("60", 60_000), ("60.5ns", 60_500), ("0.1us", 100_000), ("900ps", 900)] {
         let machine = Machine::named(&format!("barcelona:socket={text}"));
-        machine.map(|machine| machine.costs.socket)
-    };
-    assert_eq!(socket("60"), Ok(Time::ns(60)));
-    assert_eq!(socket("60.5ns"), Ok(Time::ps(60_500)));
-    assert_eq!(socket("0.1us"), Ok(Time::ns(100)));
-    assert_eq!(socket("900ps"), Ok(Time::ps(900)));
-    assert!(complaint(socket("")).ends_with("socket must be a time from 0.1ns to 10us"));
-    for nonsense in ["ns", "-1", "60 parsec", "NaN", "inf", "1s", "0"] {
-        let text = complaint(socket(nonsense));
-        assert!(
-            text.ends_with(&format!(
-                "socket must be a time from 0.1ns to 10us, not {nonsense}"
-            )),
-            "{text}"
-        );
+        assert_eq!(machine.unwrap().costs.socket, Time::ps(socket));
     }
-    let cores = |text: &str| Machine::named(text).map(|machine| machine.all_cores());
-    assert_eq!(cores("barcelona:cores=8"), Ok(8));
-    assert_eq!(cores("barcelona:cores=3:sockets=1"), Ok(3));
-    assert!(complaint(cores("barcelona:cores=17")).ends_with("from 1 to 16"));
-    assert!(complaint(cores("barcelona:sockets=512")).contains(&MOST_CORES.to_string()));
-    assert!(complaint(cores("barcelona:8")).contains("'8' must be KEY=VALUE"));
-    let nearer = complaint(cores("barcelona:socket=131"));
-    assert!(
-        nearer.ends_with(
-            "socket must be at most across, with several sockets \
-             (sockets is 4, socket is 131ns, across is 130ns)"
-        ),
-        "{nearer}"
-    );
-    assert_eq!(cores("barcelona:sockets=1:socket=131"), Ok(4));
-    for cluster in ["", ":cluster=37"] {
-        let text = complaint(cores(&format!("sandy-bridge:clusters=2{cluster}")));
-        assert!(
-            text.contains(
-                "cluster must be above 0 and at most socket, with clusters (clusters is 2, "
-            ),
-            "{text}"
-        );
+    for (text, cores) in [
+        ("barcelona:cores=8", 8),
+        ("barcelona:cores=3:sockets=1", 3),
+        ("barcelona:sockets=1:socket=131", 4),
+        ("sandy-bridge:clusters=2:cluster=20", 16),
+    ] {
+        assert_eq!(Machine::named(text).unwrap().all_cores(), cores);
     }
-    assert_eq!(cores("sandy-bridge:clusters=2:cluster=20"), Ok(16));
-    let twice = complaint(cores("barcelona:hop=1:hop=2"));
-    assert_eq!(twice, "barcelona:hop=1:hop=2: hop is there twice");
-    let twice = complaint(cores("barcelona:cores=8:cores=4"));
-    assert_eq!(twice, "barcelona:cores=8:cores=4: cores is there twice");
-}
-
-#[test]
-fn a_part_that_is_absent_has_no_keys() {
     let host = Host::named("threads:chores=true:chores_length=1ms").unwrap();
     assert_eq!(host.chores.unwrap().length, Time::ms(1));
-    let text = complaint(Host::named("threads:chores_length=1ms"));
-    assert!(text.ends_with("chores_length needs chores=true"), "{text}");
-    let text = complaint(Host::named("kvm:granularity=1s"));
-    assert!(text.contains("granularity must be at most latency (latency is "));
-    assert_eq!(Host::named("kvm:poll=200us"), Ok(Host::KVM));
+    let refusal = |text: &str| match text {
+        _ if text.starts_with("threads") || text.starts_with("kvm") => Host::named(text).err(),
+        _ => Machine::named(text).err(),
+    };
+    let range = "socket must be a time from 0.1ns to 10us";
+    for (text, says) in [
+        ("barcelona:socket=", range),
+        ("barcelona:socket=ns", range),
+        ("barcelona:socket=-1", range),
+        ("barcelona:socket=60 parsec", range),
+        ("barcelona:socket=NaN", range),
+        ("barcelona:socket=inf", range),
+        ("barcelona:socket=1s", range),
+        ("barcelona:socket=0", range),
+        ("barcelona:cores=17", "from 1 to 16"),
+        ("barcelona:sockets=512", &MOST_CORES.to_string()),
+        ("barcelona:8", "'8' must be KEY=VALUE"),
+        ("barcelona:socket=131", "with several sockets (sockets is 4, socket is 131ns, across "),
+        ("sandy-bridge:clusters=2", "at most socket, with clusters (clusters is 2, "),
+        ("sandy-bridge:clusters=2:cluster=37", "at most socket, with clusters (clusters is 2, "),
+        ("barcelona:hop=1:hop=2", "barcelona:hop=1:hop=2: hop is there twice"),
+        ("barcelona:cores=8:cores=4", "cores is there twice"),
+        ("threads:chores_length=1ms", "chores_length needs chores=true"),
+        ("kvm:granularity=1s", "granularity must be at most latency (latency is "),
+    ] {
+        let said = refusal(text).expect(text).to_string();
+        assert!(said.contains(says), "{said}");
+    }
 }
 
 #[test]
@@ -185,8 +158,8 @@ fn a_part_that_is_absent_has_no_keys() {
 fn complaints_about_files_name_the_line() {
     // Semicolons stand for ends of lines.
     for (text, says) in [
-        ("base = 'e5-2699v3';;sokcet = '60ns'", ":3: unknown key 'sokcet'; did you mean 'socket'? "),
-        ("base = 'e5-2699v3';xyz = 1", ":2: unknown key 'xyz'; the keys of a machine are sockets, "),
+        ("base = 'x7560';;sokcet = '60ns'", ":3: unknown key 'sokcet'; did you mean 'socket'? "),
+        ("base = 'x7560';xyz = 1", ":2: unknown key 'xyz'; the keys of a machine are sockets, "),
         ("base = 'e5-2699v3';socket = 60", ":2: socket needs a unit"),
         ("base = 'e5-2699v3';socket = '60'", ":2: socket needs a unit, as in \"60ns\""),
         ("base = 'e5-2699v3';links = 'star'", ":2: links must be one of all, cube, not star"),
@@ -207,7 +180,7 @@ fn complaints_about_files_name_the_line() {
         ("base = 'x7560';zzz = 1;aaa = 1", ":2: unknown key 'zzz'"),
         ("base = 'x7560';[costs];hop = '1ns'", ":2: unknown key 'costs'"),
     ] {
-        let complaint = complaint(machine(&text.replace(';', "\n")));
-        assert!(complaint.starts_with(&format!("my.toml{says}")), "{complaint}");
+        let said = file::<Machine>(&text.replace(';', "\n")).expect_err(text).to_string();
+        assert!(said.starts_with(&format!("my.toml{says}")), "{said}");
     }
 }

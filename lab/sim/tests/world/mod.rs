@@ -15,19 +15,14 @@ const COSTS: &str = "hit=1.7:locked=8.3:socket=50:shared=22:across=114:hop=40:ga
 
 /// One CPU; two; hardware threads on two sockets; four sockets.
 pub static MACHINES: LazyLock<[Machine; 4]> = LazyLock::new(|| {
-    let machine = |sockets: usize, cores: usize, threads: usize, others: &str| {
-        Machine::named(&format!(
-            "e5-2699v3:{COSTS}:sockets={sockets}:cores_per_socket={cores}:\
-             threads_per_core={threads}:{others}"
-        ))
-        .expect("a machine")
-    };
     [
-        machine(1, 1, 1, "migratory=false"),
-        machine(1, 2, 1, "migratory=true"),
-        machine(2, 2, 2, "migratory=true"),
-        machine(4, 2, 1, "inclusive=false:migratory=false:links=cube"),
+        "sockets=1:cores_per_socket=1:threads_per_core=1:migratory=false",
+        "sockets=1:cores_per_socket=2:threads_per_core=1:migratory=true",
+        "sockets=2:cores_per_socket=2:threads_per_core=2:migratory=true",
+        "sockets=4:cores_per_socket=2:threads_per_core=1:migratory=false:inclusive=false:\
+         links=cube",
     ]
+    .map(|keys| Machine::named(&format!("e5-2699v3:{COSTS}:{keys}")).expect("a machine"))
 });
 
 const SCHEDULER: &str = "latency=60us:granularity=15us:wakeup=20us:tick=10us:switch=1.5us:\
@@ -72,7 +67,6 @@ pub fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize, seed: u64) 
     }
 }
 
-/// Small variations, which depend on the arguments only.
-pub fn vary(vcpu: usize, section: u64) -> u64 {
-    (vcpu as u64 * 7_919 + section * 104_729) % 97
-}
+/// Shares its cache lines with nothing else, wherever the program's memory is.
+#[repr(align(128))]
+pub struct Own<T>(pub T);

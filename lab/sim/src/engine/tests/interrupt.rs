@@ -3,110 +3,101 @@
 use std::rc::Rc;
 
 use super::*;
-use crate::trace::What;
-
 use overlock_core::stat::Event as LockEvent;
 
-/// Runs bodies until the caller interrupts at its `checks`th check; they end then if `ends`.
-/// Returns when the last one ended, and the number of bodies whose stack or result still exists.
-fn interrupted(checks: u32, vcpus: usize, step: Time, ends: bool) -> (Time, usize) {
-    let (machine, calls, last) = (machine(1, 1), Cell::new(0), Cell::new(Time::ZERO));
-    let shared = Rc::new(());
-    let mut setup = setup(&machine, &HOST, vcpus);
-    setup.stop_after = Time::ms(100_000);
-    let body = |_| {
-        let kept = Rc::clone(&shared);
-        while !(stopped() && ends) {
-            work(step);
-        }
-        last.set(now());
-        kept
-    };
-    let go_on = || {
-        calls.set(calls.get() + 1);
-        calls.get() < checks
-    };
-    let stuck = run(&setup, body, go_on).expect_err("interrupted");
-    assert_eq!((stuck, calls.get()), (Stuck::Interrupted, checks));
-    (last.get(), Rc::strong_count(&shared) - 1)
-}
-
-/// The clock advances without events if only one vCPU runs. Fails where `pass` ignores
-/// `next_check`.
+/// The caller interrupts at its `checks`th check, one for each millisecond, though the clock
+/// advances without events if only one vCPU runs. Bodies that look end then, whichever has the CPU,
+/// and leave no values on their stacks; others are abandoned. Fails where `pass` ignores
+/// `next_check`, or where the simulation is dropped at once.
 #[test]
-fn a_run_with_few_events_can_be_interrupted() {
-    let (end, left) = interrupted(10, 1, Time::us(10), true);
-    assert!(end >= Time::ms(10) && end < Time::ms(11), "{end}");
-    assert_eq!(left, 0);
+fn a_simulation_can_be_interrupted() {
+    for (checks, vcpus, step, ends) in [(10, 1, 10, true), (20, 3, 7, true), (3, 2, 50, false)] {
+        let (machine, host, calls, last) = (machine(1, 1), host(), Cell::new(0), Cell::new(0));
+        let shared = Rc::new(());
+        let mut setup = setup(&machine, &host, vcpus);
+        setup.stop_after = Time::ms(100_000);
+        let body = |_| {
+            let kept = Rc::clone(&shared);
+            while !(stopped() && ends) {
+                work(Time::us(step));
+            }
+            last.set(now().as_ns() / 1_000_000);
+            kept
+        };
+        let go_on = || {
+            calls.set(calls.get() + 1);
+            calls.get() < checks
+        };
+        let stuck = run(&setup, body, go_on).expect_err("interrupted");
+        assert_eq!((stuck, calls.get()), (Stuck::Interrupted, checks));
+        let most = checks + 30 * u64::from(vcpus > 1);
+        assert!(!ends || (checks..=most).contains(&last.get()), "{last:?}");
+        let left = if ends { 0 } else { vcpus };
+        assert_eq!(Rc::strong_count(&shared) - 1, left);
+    }
 }
 
-/// All bodies end, whichever vCPU has the CPU at the interruption; no values remain on their
-/// stacks. Fails where the simulation is dropped at once.
-#[test]
-fn interrupted_bodies_end() {
-    let (end, left) = interrupted(20, 3, Time::us(7), true);
-    assert!(end >= Time::ms(20) && end < Time::ms(50), "{end}");
-    assert_eq!(left, 0);
-}
-
-/// The simulation ends although the bodies do not.
-#[test]
-fn bodies_that_do_not_end_are_abandoned() {
-    let (end, left) = interrupted(3, 2, Time::us(50), false);
-    assert_eq!((end, left), (Time::ZERO, 2));
-}
-
-/// Fails where a vCPU may be told to stop in a simulation that was not stopped.
+/// Fails where a vCPU may be told to stop in a simulation that was not stopped, or where the locks'
+/// events after the stop count: one each 10,000 ns, from 11,100 on.
 #[test]
 fn what_is_told_to_stop_has_been_stopped() {
-    let machine = machine(1, 1);
-    for stop_after in [100_000, 101_100, 101_102, 101_103, 200_000].map(Time::ns) {
-        let mut setup = setup(&machine, &HOST, 1);
-        setup.stop_after = stop_after;
+    let (machine, host) = (machine(1, 1), host());
+    for (stop_after, events) in [
+        (35_000, 3),
+        (100_000, 9),
+        (101_100, 9),
+        (101_102, 10),
+        (101_103, 10),
+        (200_000, 10),
+    ] {
+        let mut setup = setup(&machine, &host, 1);
+        setup.stop_after = Time::ns(stop_after);
         let body = |_| {
-            work(Time::us(100));
+            for _ in 0..10 {
+                work(Time::us(10));
+                lock_event(LockEvent::LockPending, 1);
+            }
             stopped()
         };
         let outcome = run(&setup, body, || true).unwrap();
         assert_eq!(outcome.results, [outcome.stopped], "{stop_after}");
+        assert_eq!(outcome.lock_events.count(LockEvent::LockPending), events);
     }
-}
-
-/// Fails where events after the stop count.
-#[test]
-fn lock_events_end_at_the_stop() {
-    let machine = machine(1, 1);
-    let mut setup = setup(&machine, &HOST, 1);
-    setup.stop_after = Time::us(35);
-    let body = |_| {
-        for _ in 0..9 {
-            work(Time::us(10));
-            lock_event(LockEvent::LockPending, 1);
-        }
-    };
-    let outcome = run(&setup, body, || true).unwrap();
-    assert_eq!(outcome.lock_events.count(LockEvent::LockPending), 3);
 }
 
 /// Two vCPUs share a CPU, and work three times as long as they may. Fails where the figures go on
 /// after the stop.
 #[test]
 fn figures_end_at_the_stop() {
-    let machine = machine(1, 1);
-    let mut setup = setup(&machine, &HOST, 2);
-    (setup.stop_after, setup.trace) = (Time::ms(10), true);
-    let all = run(&setup, |_| work(Time::ms(4)), || true).unwrap();
-    assert!(!all.stopped);
+    let (machine, host) = (machine(1, 1), host());
+    let mut setup = setup(&machine, &host, 2);
+    setup.stop_after = Time::ms(10);
+    assert!(!simulate(&machine, &host, 2, |_| work(Time::ms(4))).stopped);
     let outcome = run(&setup, |_| work(Time::ms(15)), || true).unwrap();
     assert_eq!((outcome.elapsed, outcome.stopped), (Time::ms(10), true));
-    let account = outcome.account();
-    assert_eq!(account.total(), Time::ms(20));
-    assert_eq!(account.on_cpu(), Time::ms(10));
-    let lost = outcome
-        .trace
-        .iter()
-        .filter(|mark| mark.what == What::Preempted);
-    let in_time = lost.clone().filter(|mark| mark.at <= outcome.elapsed);
-    assert_eq!(outcome.counts.preemptions, in_time.count() as u64);
-    assert!(outcome.counts.preemptions < lost.count() as u64);
+    assert_eq!(outcome.account().total(), Time::ms(20));
+    assert_eq!(outcome.account().on_cpu(), Time::ms(10));
+    let lost = |until| {
+        marks(&outcome, |mark| {
+            mark.what == What::Preempted && mark.at <= until
+        })
+    };
+    assert_eq!(outcome.counts.preemptions, lost(outcome.elapsed));
+    assert!(outcome.counts.preemptions < lost(Time::MAX));
+}
+
+/// A body's panic reaches the caller, whose thread can simulate again. Fails where the thread still
+/// counts as the vCPU's. Locks are made and dropped there, so nobody is woken.
+#[test]
+fn a_panic_ends_the_simulation() {
+    let panics = || {
+        simulate(&machine(1, 1), &host(), 2, |vcpu| {
+            assert!(vcpu == 0, "as intended")
+        })
+    };
+    assert!(std::panic::catch_unwind(panics).is_err());
+    assert_eq!(current(), None);
+    kick(0x1000);
+    kick_all(0x1000);
+    simulate(&machine(1, 1), &host(), 2, |_| ());
 }

@@ -1,185 +1,161 @@
 //! Preemptions, yields, and the share of the CPUs that vCPUs get.
 
-use overlock_core::Platform;
-use overlock_core::platform::Pause;
-
 use super::*;
-use crate::Sim;
-use crate::host::PauseExit;
-use crate::trace::What;
+
+fn is_preemption(mark: &Mark) -> bool {
+    mark.what == What::Preempted
+}
 
 /// Preemptions of lock holders and of waiters are counted as such.
 #[test]
 fn preempted_holders_and_waiters_are_counted() {
-    let word = Own::new();
-    let address = std::ptr::from_ref(&word).addr();
-    let body = |vcpu: usize| {
+    let outcome = simulate(&machine(1, 1), &host(), 3, |vcpu| {
         match vcpu {
-            0 => holds(address),
-            1 => waits(address),
+            0 => holds(0x1000),
+            1 => waits(0x1000),
             _ => {}
         }
         work(Time::ms(20));
         if vcpu == 0 {
-            releases(address);
+            releases(0x1000);
         }
-    };
-    let machine = machine(1, 1);
-    let mut setup = setup(&machine, &HOST, 3);
-    setup.trace = true;
-    let outcome = run(&setup, body, || true).unwrap();
-    let marks = |vcpu: usize| {
-        let lost = outcome.trace.iter().filter(move |mark| mark.vcpu == vcpu);
-        lost.filter(|mark| mark.what == What::Preempted).count() as u64
-    };
+    });
+    let of = |vcpu| marks(&outcome, |mark| is_preemption(mark) && mark.vcpu == vcpu);
     let counts = outcome.counts;
     assert!(counts.holders > 3 && counts.waiters > 3);
-    assert_eq!([counts.holders, counts.waiters], [0, 1].map(marks));
-    assert_eq!(counts.preemptions, (0..3).map(marks).sum());
+    assert_eq!([counts.holders, counts.waiters], [0, 1].map(of));
+    assert_eq!(counts.preemptions, (0..3).map(of).sum());
 }
 
 /// Two vCPUs on one CPU pause for 10 ms each. One guest's host yields between them; that of two
 /// guests has nobody to yield to. Fails where a host looks for a target in other guests.
 #[test]
 fn a_yield_stays_in_its_guest() {
-    let host = Host {
-        pause_exit: Some(PauseExit {
-            window: Time::us(2),
-            grow: 1,
-            gap: Time::ns(56),
-            cost: Time::ns(1_300),
-        }),
-        ..HOST
-    };
-    let machine = machine(1, 1);
-    let counts = |guests| {
-        let setup = Setup {
-            guests,
-            ..setup(&machine, &host, 2)
-        };
+    let (machine, host) = (machine(1, 1), exits());
+    let counts = [1, 2].map(|guests| {
+        let mut setup = setup(&machine, &host, 2);
+        setup.guests = guests;
         let body = |_| Sim::pause(Pause::Iterations(2_000_000));
         run(&setup, body, || true).unwrap().counts
-    };
-    assert!(counts(1).yields > 0);
-    let apart = counts(2);
-    assert_eq!(apart.yields, 0);
-    assert!(apart.pause_exits > 0 && apart.preemptions > 0);
+    });
+    assert!(counts[0].yields > 0);
+    assert_eq!(counts[1].yields, 0);
+    assert!(counts[1].pause_exits > 0 && counts[1].preemptions > 0);
 }
 
-/// Two vCPUs on one CPU alternate by yielding: none is preempted. Fails where `rests` counts as a
-/// preemption.
+/// Two vCPUs on one CPU alternate by yielding. Fails where `rests` counts as a preemption.
 #[test]
 fn a_yield_is_no_preemption() {
-    let machine = machine(1, 1);
-    let mut setup = setup(&machine, &HOST, 2);
-    setup.trace = true;
-    let body = |_| {
+    let outcome = simulate(&machine(1, 1), &host(), 2, |_| {
         for _ in 0..50 {
             work(Time::us(10));
             rest();
         }
-    };
-    let outcome = run(&setup, body, || true).unwrap();
-    let is_preemption = |mark: &&Mark| mark.what == What::Preempted;
-    assert!(outcome.trace.iter().filter(is_preemption).count() > 50);
+    });
+    assert!(marks(&outcome, is_preemption) > 50);
     assert_eq!(outcome.counts.preemptions, 0);
+}
+
+/// One vCPU works and three spin for it, on one CPU. A spinner that has left the guest yields its
+/// CPU to a preempted one, so the worker need not wait for three slices. Fails where no spinner
+/// yields, where no vCPU counts as preempted, or where yields count as preemptions.
+#[test]
+fn spinners_yield_to_preempted_vcpus() {
+    let [yielding, slices] = [exits(), host()].map(|mut host| {
+        host.scheduler.wakeup = Time::ms(50);
+        let word = Own::new();
+        let outcome = simulate(&machine(1, 1), &host, 4, |vcpu| match vcpu {
+            0 => {
+                work(Time::ms(20));
+                word.0.store(1, Relaxed);
+            }
+            _ => {
+                // Until the worker has had a CPU, and lost it.
+                work(Time::ms(5));
+                word.wait_for(1);
+                // It is in the guest again.
+                assert!(!with(|engine| engine.vcpus[vcpu].spinning));
+            }
+        });
+        let counts = outcome.counts;
+        assert_eq!(counts.yields > 0, host.pause_exit.is_some());
+        let given = marks(&outcome, is_preemption) - counts.preemptions;
+        assert!(given <= counts.yields && (given > 0) == (counts.yields > 0));
+        outcome.elapsed
+    });
+    assert!(yielding < Time::ms(40) && slices > Time::ms(60));
 }
 
 /// Three other vCPUs compute on the two CPUs. When vCPU 1 has ended, one of the three on the other
 /// CPU moves to its CPU. Fails where events of other guests are counted.
 #[test]
 fn other_guests_do_not_count() {
-    let machine = machine(2, 1);
+    let (machine, host) = (machine(2, 1), host());
     let (mut moved, mut left) = (0, 0);
     for seed in 0..6 {
-        let mut setup = setup(&machine, &HOST, 2);
-        (setup.others, setup.trace, setup.seed) = (3, true, seed);
-        setup.stop_after = Time::ms(1_000);
+        let mut setup = setup(&machine, &host, 2);
+        (setup.others, setup.seed, setup.stop_after) = (3, seed, Time::ms(1_000));
         let body = |vcpu: usize| work(Time::ms(60 * (1 - vcpu as u64)));
         let outcome = run(&setup, body, || true).unwrap();
-        let (mut lost, mut moves) = ([0; 5], [0; 5]);
-        let mut place = [None; 5];
+        let lost = |own| {
+            marks(&outcome, |mark| {
+                is_preemption(mark) && own == (mark.vcpu < 2)
+            })
+        };
+        let (mut place, mut moves) = ([None; 5], [0; 2]);
         for mark in &outcome.trace {
-            match mark.what {
-                What::Preempted => lost[mark.vcpu] += 1,
-                What::On(cpu) => {
-                    let before = place[mark.vcpu].replace(cpu);
-                    moves[mark.vcpu] += u64::from(before.is_some_and(|before| before != cpu));
-                }
-                _ => {}
+            if let What::On(cpu) = mark.what {
+                let before = place[mark.vcpu].replace(cpu);
+                let moves = &mut moves[usize::from(mark.vcpu < 2)];
+                *moves += u64::from(before.is_some_and(|before| before != cpu));
             }
         }
-        assert_eq!(outcome.counts.preemptions, lost[0] + lost[1]);
-        assert_eq!(outcome.counts.migrations, moves[0] + moves[1]);
-        left += lost[2..].iter().sum::<u64>();
-        moved += moves[2..].iter().sum::<u64>();
+        assert_eq!(outcome.counts.preemptions, lost(true));
+        assert_eq!(outcome.counts.migrations, moves[1]);
+        left += lost(false);
+        moved += moves[0];
     }
     assert!(left > 0 && moved > 0, "{left} {moved}");
 }
 
 /// A preempted vCPU continues in its state when it has a CPU again. Fails where that is always
-/// work.
+/// work. A switch costs 1,100, and nothing else takes host time.
 #[test]
 fn a_preempted_spinner_still_spins() {
-    let body = |vcpu: usize| match vcpu {
+    let outcome = simulate(&machine(1, 1), &host(), 2, |vcpu| match vcpu {
         0 => Sim::pause(Pause::Iterations(2_000_000)),
         _ => work(Time::ms(10)),
-    };
-    let outcome = simulate(&machine(1, 1), &HOST, 2, body).unwrap();
-    let [spins, works] = [0, 1].map(|vcpu| outcome.accounts[vcpu]);
-    assert_eq!(
-        (spins[State::Spin], spins[State::Work]),
-        (Time::ms(10), Time::ZERO)
-    );
-    assert_eq!(
-        (works[State::Spin], works[State::Work]),
-        (Time::ZERO, Time::ms(10))
-    );
-    // A switch costs 1,100, and nothing else takes host time.
-    let switches = (spins[State::Host] + works[State::Host]).as_ps();
-    assert_eq!(switches % 1_100_000, 0);
-    assert_eq!(spins.on_cpu() + works.on_cpu(), outcome.elapsed);
+    });
+    for (account, [spin, work]) in outcome.accounts.iter().zip([[10, 0], [0, 10]]) {
+        assert_eq!(account[State::Spin], Time::ms(spin));
+        assert_eq!(account[State::Work], Time::ms(work));
+        assert_eq!(account[State::Host].as_ps() % 1_100_000, 0);
+    }
+    assert_eq!(outcome.account().on_cpu(), outcome.elapsed);
 }
 
-/// This many vCPUs compute on this many CPUs until they are stopped. Each gets its share.
+/// With CFS and with EEVDF: vCPUs that compute until they are stopped. Exact up to a few slices at
+/// the end. Fails where `charge` charges no vCPU or another one, or no slice ends.
 #[test]
 fn all_vcpus_get_the_same_share_of_the_cpus() {
-    for (cpus, vcpus) in [(1, 3), (2, 4), (4, 12)] {
-        let machine = machine(cpus, 1);
-        let mut setup = setup(&machine, &HOST, vcpus);
-        setup.stop_after = Time::ms(1_000);
-        let body = |_| {
-            while !stopped() {
-                work(Time::us(20));
+    for request in [None, Some(Time::ms(3))] {
+        for (cpus, vcpus) in [(1, 2), (1, 7), (2, 4), (4, 12), (8, 32)] {
+            let (machine, mut host) = (machine(cpus, 1), host());
+            host.scheduler.request = request;
+            let mut setup = setup(&machine, &host, vcpus);
+            setup.stop_after = Time::ms(2_000);
+            let body = |_| {
+                while !stopped() {
+                    work(Time::us(100));
+                }
+            };
+            let outcome = run(&setup, body, || true).unwrap();
+            for account in &outcome.accounts {
+                let share = account[State::Work].as_ns_f64() / 2e9 * vcpus as f64 / cpus as f64;
+                assert!((share - 1.0).abs() < 0.03, "{vcpus} on {cpus}: {share}");
             }
-        };
-        let outcome = run(&setup, body, || true).unwrap();
-        for account in &outcome.accounts {
-            let share = account[State::Work].as_ns_f64() / 1e9 * vcpus as f64 / cpus as f64;
-            assert!((share - 1.0).abs() < 0.03, "{vcpus} on {cpus}: {share}");
         }
     }
-}
-
-/// A body's panic reaches the caller, whose thread can simulate again. Fails where the thread still
-/// counts as the vCPU's.
-#[test]
-fn a_panic_ends_the_simulation() {
-    let panics = || {
-        simulate(&machine(1, 1), &HOST, 2, |vcpu| {
-            assert!(vcpu == 0, "as intended")
-        })
-    };
-    assert!(std::panic::catch_unwind(panics).is_err());
-    assert_eq!(current(), None);
-    assert!(simulate(&machine(1, 1), &HOST, 2, |_| ()).is_ok());
-}
-
-/// Fails where a platform without a simulation panics: locks are made and dropped there.
-#[test]
-fn outside_of_a_simulation_nobody_is_woken() {
-    kick(0x1000);
-    kick_all(0x1000);
 }
 
 /// Two vCPUs run on the threads of one core, and the other core has become idle: one of the two
@@ -188,74 +164,42 @@ fn outside_of_a_simulation_nobody_is_woken() {
 #[test]
 fn an_idle_core_takes_one_of_two_siblings() {
     // CPUs 0 and 2 are threads of core 0, CPU 1 is one of core 1.
-    let machine = machine(2, 2);
-    let body = |vcpu: usize| {
+    let outcome = simulate(&machine(2, 2), &host(), 3, |vcpu| {
         for _ in 0..if vcpu == 1 { 0 } else { 1_000 } {
             work(Time::us(100));
         }
-        now()
-    };
-    let outcome = simulate(&machine, &HOST, 3, body).unwrap();
-    let balance = HOST.scheduler.balance.0;
-    let slowly = Time::ms(100).scale(1.0 / machine.costs.sibling);
-    for end in [outcome.results[0], outcome.results[2]] {
-        assert!(
-            end < Time::ms(100) + balance.times(3),
-            "{end}, {slowly} as siblings"
-        );
-    }
+    });
+    let balance = host().scheduler.balance.0;
+    assert!(outcome.elapsed < Time::ms(100) + balance.times(3));
     assert_eq!(outcome.counts.migrations, 1);
 }
 
-/// Two vCPUs share a CPU for three slices. Each returns whether it has seen the other preempted,
-/// or itself, and the CPUs that it has seen.
-fn looks_at_preemptions(host: &Host) -> Vec<(bool, bool, Vec<usize>)> {
-    let looks = |me: usize| {
-        let (mut other, mut own, mut cpus) = (false, false, Vec::new());
-        for _ in 0..120 {
-            work(Time::us(100));
-            other |= preempted(1 - me);
-            own |= preempted(me);
-            cpus.extend(cpu());
-        }
-        cpus.dedup();
-        (other, own, cpus)
-    };
-    let (machine, host) = (machine(1, 1), host.clone());
-    simulate(&machine, &host, 2, looks).unwrap().results
-}
-
-/// Fails where a guest sees the machine's CPU, or where its host does not tell it, or tells it of
-/// vCPUs that run.
+/// Two vCPUs share a CPU for three slices. A guest sees its vCPUs, and its host may tell which are
+/// preempted. A thread sees the machine's CPU, and knows that the thread which was there before is
+/// preempted. Fails where they see anything else, or a vCPU that runs counts as preempted.
 #[test]
-fn a_guest_sees_its_vcpus_and_which_of_them_are_preempted() {
-    let seen = looks_at_preemptions(&HOST);
-    let cpus: Vec<&[usize]> = seen.iter().map(|seen| &seen.2[..]).collect();
-    assert_eq!(cpus, [[0], [1]]);
-    assert!(seen.iter().any(|seen| seen.0) && !seen.iter().any(|seen| seen.1));
-    let silent = Host {
-        tells_preempted: false,
-        ..HOST
-    };
-    assert!(!looks_at_preemptions(&silent).iter().any(|seen| seen.0));
-}
-
-/// Both run on CPU 0, so each knows that the vCPU which was there before is preempted.
-#[test]
-fn a_thread_sees_the_cpu_of_the_machine() {
-    let threads = Host {
-        hypervisor: false,
-        tells_preempted: false,
-        ..HOST
-    };
-    let seen = looks_at_preemptions(&threads);
-    assert_eq!(seen[0], (false, true, vec![0]));
-    assert_eq!(seen[1], (true, false, vec![0]));
-    // Those that are told have the numbers of vCPUs.
-    let told = Host {
-        tells_preempted: true,
-        ..threads
-    };
-    let guest = looks_at_preemptions(&HOST);
-    assert_eq!(looks_at_preemptions(&told), guest);
+fn a_guest_sees_vcpus_and_a_thread_sees_cpus() {
+    for (hypervisor, tells_preempted, seen) in [
+        (true, true, [(true, false, 0), (true, false, 1)]),
+        (true, false, [(false, false, 0), (false, false, 1)]),
+        (false, true, [(true, false, 0), (true, false, 1)]),
+        (false, false, [(false, true, 0), (true, false, 0)]),
+    ] {
+        let host = Host {
+            hypervisor,
+            tells_preempted,
+            ..host()
+        };
+        let outcome = simulate(&machine(1, 1), &host, 2, |me| {
+            let (mut other, mut own) = (false, false);
+            for _ in 0..120 {
+                work(Time::us(100));
+                other |= preempted(1 - me);
+                own |= preempted(me);
+                assert_eq!(cpu(), Some(seen[me].2));
+            }
+            (other, own, seen[me].2)
+        });
+        assert_eq!(outcome.results, seen);
+    }
 }
