@@ -267,10 +267,11 @@ mod tests {
         };
         let measured = Host {
             name: "measured".into(),
-            ..Host::THREADS
+            ..Host::threads()
         };
-        assert!(!named(&measured) && !named(&Host::THREADS));
-        assert!(named(&Host::KVM) && named(&Host::KVM_NO_PLE));
+        assert!(!named(&measured) && !named(&Host::threads()));
+        let preset = |name: &str| Host::preset(name).unwrap();
+        assert!(named(preset("kvm")) && named(preset("kvm-nople")));
     }
 
     #[test]

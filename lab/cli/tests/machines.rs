@@ -241,7 +241,10 @@ fn what_is_wrong_is_named_with_what_is_valid() {
     let none = written(&dir, "none.toml", "cores = 4");
     options(&["--show", &none], &["none.toml: base is missing"]);
     let number = written(&dir, "number.toml", "\nbase = 1");
-    options(&["--show", &number], &["number.toml:2: base must be"]);
+    options(
+        &["--show", &number],
+        &["no machine, host or workload is called '1'"],
+    );
     options(
         &["--show", "kvm:x=1"],
         &["unknown key 'x'", "heavy_barrier"],

@@ -4,14 +4,17 @@
 mod keys;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use crate::spec;
 use crate::time::Time;
 
 /// The CPUs of the first vCPUs, while there are fewer of them than CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
     /// Apart: on all sockets, then on all clusters, each on a core of its own. The scheduler of
     /// Linux does so with threads that are busy.
+    #[default]
     Spread,
     /// Together: on as few clusters and sockets as have enough cores.
     Pack,
@@ -19,7 +22,7 @@ pub enum Placement {
 
 /// Parameters of the scheduler: the completely fair scheduler (CFS), or EEVDF (earliest eligible
 /// virtual deadline first). The [keys](crate::spec::Spec::keys) of a host say what each is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scheduler {
     pub latency: Time,
     pub granularity: Time,
@@ -36,8 +39,9 @@ pub struct Scheduler {
 }
 
 /// Pause-loop exiting: the processor leaves a guest that spins.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PauseExit {
+    /// Zero: there is none.
     pub window: Time,
     pub grow: u64,
     pub gap: Time,
@@ -45,32 +49,15 @@ pub struct PauseExit {
 }
 
 /// The host's own threads, which take a CPU from its vCPU from time to time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Chores {
     pub every: Time,
+    /// Zero: there are none.
     pub length: Time,
 }
 
-impl PauseExit {
-    /// Those of [`Host::KVM`].
-    const KVM: Self = Self {
-        window: Time::ns(1_780),
-        grow: 2,
-        gap: Time::ns(56),
-        cost: Time::ns(1_500),
-    };
-}
-
-impl Chores {
-    /// Those of [`Host::KVM`].
-    const KVM: Self = Self {
-        every: Time::ms(100),
-        length: Time::us(300),
-    };
-}
-
 /// A host of vCPUs. Its [keys](crate::spec::Spec::keys) say what each field is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
     /// Its name on the command line: a preset, and what differs from it, as in `kvm:poll=0ns`.
     pub name: Cow<'static, str>,
@@ -98,141 +85,43 @@ pub struct Host {
     /// A host that polls in vain stops polling; one that would have succeeded with a longer poll
     /// doubles the time.
     pub first_poll: Time,
-    pub chores: Option<Chores>,
-    pub pause_exit: Option<PauseExit>,
+    pub chores: Chores,
+    pub pause_exit: PauseExit,
     pub heavy_barrier: Time,
     /// As on Linux. A kernel's locks do not.
     pub spins: bool,
 }
 
+/// All hosts that have a name.
+static PRESETS: LazyLock<Vec<Host>> =
+    LazyLock::new(|| spec::presets(include_str!("host/presets.toml"), &Host::default()));
+
+impl PauseExit {
+    /// Returns it if there is one.
+    pub fn used(self) -> Option<Self> {
+        (self.window > Time::ZERO).then_some(self)
+    }
+}
+
 impl Host {
-    /// KVM on Linux of 2017: the source are the paravirtual spinlock documents.
-    pub const KVM: Self = Self::kvm(
-        "kvm",
-        "virtual CPUs of a KVM guest on Linux; halting and kicking leave the guest",
-    );
-
-    const fn kvm(name: &'static str, about: &'static str) -> Self {
-        Self {
-            name: Cow::Borrowed(name),
-            about: Cow::Borrowed(about),
-            hypervisor: true,
-            tells_preempted: true,
-            scheduler: Scheduler::LINUX,
-            halt: Time::ns(2_000),
-            brief: Time::ns(1_500),
-            kick: Time::ns(2_000),
-            kick_nobody: Time::ns(1_500),
-            bucket_lines: 0,
-            bucket_hold: Time::ZERO,
-            wake_idle: Time::us(12),
-            wake_busy: Time::ns(3_500),
-            awake: Time::us(50),
-            poll: Time::us(200),
-            first_poll: Time::us(10),
-            chores: Some(Chores::KVM),
-            pause_exit: Some(PauseExit::KVM),
-            heavy_barrier: Time::us(3),
-            spins: false,
-        }
-    }
-
-    /// KVM on Linux 3.11, of 2013: it does not poll for halted vCPUs, does not tell guests which
-    /// vCPUs are preempted, and its window for pause loops is fixed.
-    pub const KVM_2013: Self = {
-        let mut host = Self::kvm(
-            "kvm-2013",
-            "kvm as of Linux 3.11: no polling, a fixed window for pause-loop exits",
-        );
-        host.tells_preempted = false;
-        host.poll = Time::ZERO;
-        host.pause_exit = Some(PauseExit {
-            grow: 1,
-            ..PauseExit::KVM
-        });
-        host
-    };
-
-    /// [`KVM`](Self::KVM) on a processor without pause-loop exiting, or with it disabled.
-    pub const KVM_NO_PLE: Self = {
-        let mut host = Self::kvm("kvm-nople", "kvm without pause-loop exits");
-        host.pause_exit = None;
-        host
-    };
-
     /// Threads of a Linux process.
-    pub const THREADS: Self = Self::threads(
-        "threads",
-        "threads of a process on Linux; halting and kicking are futex calls",
-    );
-
-    const fn threads(name: &'static str, about: &'static str) -> Self {
-        Self {
-            name: Cow::Borrowed(name),
-            about: Cow::Borrowed(about),
-            hypervisor: false,
-            tells_preempted: false,
-            scheduler: Scheduler::LINUX,
-            halt: Time::ns(600),
-            brief: Time::ns(180),
-            kick: Time::ns(1_000),
-            kick_nobody: Time::ns(130),
-            bucket_lines: 2,
-            bucket_hold: Time::ns(50),
-            wake_idle: Time::us(5),
-            wake_busy: Time::ns(1_500),
-            awake: Time::us(20),
-            poll: Time::ZERO,
-            first_poll: Time::us(10),
-            chores: None,
-            pause_exit: None,
-            heavy_barrier: Time::ns(1_500),
-            spins: true,
-        }
+    pub fn threads() -> Self {
+        Self::preset("threads").expect("a preset").clone()
     }
-
-    /// [`KVM`](Self::KVM) with the scheduler of Linux 6.12.
-    pub const KVM_EEVDF: Self = {
-        let mut host = Self::kvm("kvm-6.12", "kvm with the scheduler of Linux 6.12, EEVDF");
-        host.scheduler = Scheduler::EEVDF;
-        host
-    };
-
-    /// [`THREADS`](Self::THREADS) with the scheduler of Linux 6.12.
-    pub const THREADS_EEVDF: Self = {
-        let mut host = Self::threads(
-            "threads-6.12",
-            "threads with the scheduler of Linux 6.12, EEVDF",
-        );
-        host.scheduler = Scheduler::EEVDF;
-        host
-    };
-
-    /// All hosts that have a name.
-    pub const PRESETS: &'static [Self] = const {
-        &[
-            Self::KVM,
-            Self::KVM_2013,
-            Self::KVM_NO_PLE,
-            Self::KVM_EEVDF,
-            Self::THREADS,
-            Self::THREADS_EEVDF,
-        ]
-    };
 
     /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
-        Self::PRESETS.iter().find(|host| host.name == name)
+        spec::preset(name)
     }
 
     /// Returns the host of a name with changed keys, such as `kvm:poll=0ns`.
     ///
     /// # Errors
     ///
-    /// [`spec::Error`](crate::spec::Error) names the preset or key that is wrong. Files are not
-    /// read: [`spec::read`](crate::spec::read) does that.
-    pub fn named(text: &str) -> Result<Self, crate::spec::Error> {
-        crate::spec::parse(text)
+    /// [`spec::Error`] names the preset or key that is wrong. Files are not
+    /// read: [`spec::read`] does that.
+    pub fn named(text: &str) -> Result<Self, spec::Error> {
+        spec::parse(text)
     }
 }
 
@@ -250,34 +139,16 @@ impl Scheduler {
         }
     }
 
-    /// Linux's defaults for this many CPUs: they grow with the logarithm, up to eight CPUs.
-    pub fn with_cpus(cpus: usize) -> Self {
-        let factor = u64::from(1 + cpus.clamp(1, 8).ilog2());
+    /// Returns it as Linux's defaults are for this many CPUs, given those for eight and more: they
+    /// grow with the logarithm.
+    #[must_use]
+    pub fn on_cpus(self, cpus: usize) -> Self {
+        let share = |time: Time| time.scale(f64::from(1 + cpus.clamp(1, 8).ilog2()) / 4.0);
         Self {
-            latency: Time::ms(6).times(factor),
-            granularity: Time::us(750).times(factor),
-            wakeup: Time::ms(1).times(factor),
-            ..Self::LINUX
+            latency: share(self.latency),
+            granularity: share(self.granularity),
+            wakeup: share(self.wakeup),
+            ..self
         }
     }
-
-    /// Linux's defaults for eight CPUs and more.
-    pub const LINUX: Self = Self {
-        latency: Time::ms(24),
-        granularity: Time::ms(3),
-        wakeup: Time::ms(4),
-        request: None,
-        tick: Time::ms(1),
-        switch: Time::ns(1_500),
-        migration: Time::us(5),
-        worth: Time::us(500),
-        balance: (Time::ms(4), Time::ms(64)),
-        placement: Placement::Spread,
-    };
-
-    /// EEVDF of Linux 6.12, as its stable releases have it since May 2025, for eight CPUs and more.
-    pub const EEVDF: Self = Self {
-        request: Some(Time::us(2_800)),
-        ..Self::LINUX
-    };
 }

@@ -1,25 +1,28 @@
 //! Machines: sockets, clusters, cores, hardware threads, and the costs of cache line transfers.
 
 mod keys;
-mod presets;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::ops::Range;
-
 use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
 
+use crate::spec;
 use crate::time::Time;
 
-pub use presets::PRESETS;
+/// All machines that have a name.
+pub static PRESETS: LazyLock<Vec<Machine>> =
+    LazyLock::new(|| spec::presets(include_str!("machine/presets.toml"), &Machine::default()));
 
 /// The largest number of cores of all sockets.
 pub const MOST_CORES: usize = 1024;
 
 /// The topology of the connections between sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
     /// Fully connected.
+    #[default]
     All,
     /// At the corners of a square or a cube, with their numbers as coordinates: one hop along each
     /// edge.
@@ -27,11 +30,12 @@ pub enum Links {
 }
 
 /// A part of a machine whose cores have a last-level cache in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// A cluster.
     Cluster,
     /// A socket.
+    #[default]
     Socket,
 }
 
@@ -98,8 +102,14 @@ impl Costs {
     };
 }
 
+impl Default for Costs {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
 /// A machine. Its [keys](crate::spec::Spec::keys) say what each field is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// Its name on the command line: a preset, and what differs from it, as in
     /// `e5-2699v3:socket=60ns`.
@@ -123,17 +133,17 @@ pub struct Machine {
 impl Machine {
     /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
-        PRESETS.iter().find(|machine| machine.name == name)
+        spec::preset(name)
     }
 
     /// Returns the machine of a name with changed keys, such as `e5-2699v3:socket=60ns:cores=8`.
     ///
     /// # Errors
     ///
-    /// [`spec::Error`](crate::spec::Error) names the preset or key that is wrong. Files are not
-    /// read: [`spec::read`](crate::spec::read) does that.
-    pub fn named(text: &str) -> Result<Self, crate::spec::Error> {
-        crate::spec::parse(text)
+    /// [`spec::Error`] names the preset or key that is wrong. Files are not
+    /// read: [`spec::read`] does that.
+    pub fn named(text: &str) -> Result<Self, spec::Error> {
+        spec::parse(text)
     }
 
     /// Returns the number of cores of all sockets.
@@ -227,10 +237,7 @@ impl Machine {
 
     /// Whether two places have a last-level cache in common.
     pub fn share_cache(&self, one: Place, other: Place) -> bool {
-        match self.last_level {
-            Level::Cluster => one == other,
-            Level::Socket => one.socket == other.socket,
-        }
+        self.sharing(one) == self.sharing(other)
     }
 
     /// Returns the number of hops between two sockets.
@@ -284,11 +291,9 @@ impl Machine {
     #[must_use]
     pub fn with_cores(&self, cores: usize) -> Self {
         let cores = cores.clamp(1, self.all_cores());
-        let (sockets, clusters) = self.share_evenly(cores).unwrap_or_else(|| {
-            let sockets = cores.div_ceil(self.cores);
-            let each = cores.div_ceil(sockets);
-            (sockets, each.div_ceil(self.cores_of_cluster()))
-        });
+        let shares = |cores: usize| Some((cores, self.share_evenly(cores)?));
+        let shares = (cores..=self.all_cores()).find_map(shares);
+        let (cores, (sockets, clusters)) = shares.expect("all parts can share all cores");
         let mut costs = self.costs;
         if clusters == 1 && self.clusters > 1 {
             // A socket without clusters is what a cluster was.
@@ -297,7 +302,7 @@ impl Machine {
         Self {
             sockets,
             clusters,
-            cores: clusters * cores.div_ceil(sockets * clusters),
+            cores: cores / sockets,
             costs,
             ..self.clone()
         }
@@ -311,14 +316,10 @@ impl Machine {
     /// evenly.
     pub fn using_cores(&self, cores: &str) -> Result<Self, String> {
         let most = self.all_cores();
-        let Some(cores) = cores
-            .trim()
-            .parse()
-            .ok()
+        let cores = cores.trim().parse().ok();
+        let cores = cores
             .filter(|cores| (1..=most).contains(cores))
-        else {
-            return Err(format!("must be a whole number from 1 to {most}"));
-        };
+            .ok_or_else(|| format!("must be a whole number from 1 to {most}"))?;
         let used = self.with_cores(cores);
         if used.all_cores() == cores {
             return Ok(used);

@@ -12,13 +12,15 @@ mod tests;
 use std::fmt::Write;
 
 pub use file::is_file;
-pub use key::{Domain, Field, Key, Value};
-pub(crate) use key::{Part, words};
+pub(crate) use file::presets;
+pub use key::{Domain, Field, Key, Words};
 
 /// Something that has presets, and keys that change them.
 pub trait Spec: Clone + 'static {
     /// The word for it in messages.
     const WHAT: &'static str;
+    /// Limits that concern several keys.
+    const RULES: &'static [Rule<Self>] = &[];
     /// Keys that are not fields; [`narrow`](Self::narrow) takes their values.
     const NARROWING: &'static [&'static str] = &[];
     /// Its keys, in the order in which they are printed and assigned.
@@ -31,12 +33,6 @@ pub trait Spec: Clone + 'static {
     fn about(&self) -> &str;
     /// Changes its name and its description.
     fn rename(&mut self, name: String, about: String);
-    /// Checks limits that concern several keys.
-    ///
-    /// # Errors
-    ///
-    /// Says what is wrong, and between which keys.
-    fn check(&self) -> Result<(), Contradiction>;
     /// Returns the part of it that a narrowing key leaves. It keeps its name.
     ///
     /// # Errors
@@ -48,13 +44,20 @@ pub trait Spec: Clone + 'static {
     }
 }
 
-/// Values that are valid one by one, but not together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contradiction {
-    /// The keys whose values they are. The first that was given has the blame.
+/// A limit that concerns several keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<T> {
+    /// The keys. The first whose value was given has the blame.
     pub keys: &'static [&'static str],
-    /// The rule that they break.
-    pub why: String,
+    /// The limit in words.
+    pub what: &'static str,
+    /// Whether it holds.
+    pub holds: fn(&T) -> bool,
+}
+
+/// The first rule that does not hold.
+pub(crate) fn broken_rule<T: Spec>(of: &T) -> Option<&'static Rule<T>> {
+    T::RULES.iter().find(|rule| !(rule.holds)(of))
 }
 
 /// Text that names no machine, host or workload.
@@ -69,38 +72,45 @@ impl Error {
     }
 }
 
+/// Why a text describes nothing.
+struct Fault {
+    /// The key that has the blame, if one that was given has.
+    key: Option<String>,
+    why: String,
+}
+
+impl Fault {
+    fn of(key: &str, why: String) -> Self {
+        let key = Some(key.to_owned());
+        Self { key, why }
+    }
+}
+
 /// Bases beside the presets: their names, and how to get each.
 pub type Bases<'a, T> = &'a [(&'static str, &'a dyn Fn() -> T)];
 
+/// The preset of that name.
+pub(crate) fn preset<T: Spec>(name: &str) -> Option<&'static T> {
+    T::presets().iter().find(|preset| preset.name() == name)
+}
+
 /// The preset or the base of that name.
 fn named<T: Spec>(name: &str, bases: Bases<'_, T>) -> Result<T, String> {
-    let preset = T::presets().iter().find(|preset| preset.name() == name);
     let base = || bases.iter().find(|(other, _)| *other == name);
-    preset
+    preset(name)
         .cloned()
         .or_else(|| base().map(|(_, get)| get()))
         .ok_or_else(|| {
-            let presets = T::presets().iter().map(T::name);
-            let names: Vec<&str> = presets.chain(bases.iter().map(|(name, _)| *name)).collect();
-            let (what, names) = (T::WHAT, names.join(", "));
+            let (what, names) = (T::WHAT, names(bases));
             format!("unknown {what} '{name}'; the {what}s are {names}")
         })
 }
 
-/// Values of keys, checked one by one.
-#[derive(Debug, Default)]
-struct Changes {
-    /// Indices into the keys.
-    values: Vec<(usize, Value)>,
-    /// Narrowing keys and their values.
-    narrowing: Vec<(&'static str, String)>,
-}
-
-/// Why values do not go with each other or with what they change.
-struct Refused {
-    /// The key whose value it is, if it is one of those that were given.
-    key: Option<&'static str>,
-    why: String,
+/// The names of all presets and bases.
+fn names<T: Spec>(bases: Bases<'_, T>) -> String {
+    let presets = T::presets().iter().map(T::name);
+    let names: Vec<&str> = presets.chain(bases.iter().map(|(name, _)| *name)).collect();
+    names.join(", ")
 }
 
 /// Returns what a preset with changed keys is: `NAME:KEY=VALUE:KEY=VALUE`. Times may be plain
@@ -119,7 +129,7 @@ pub fn parse<T: Spec>(text: &str) -> Result<T, Error> {
 ///
 /// Names the unknown key, or says what its value must be.
 pub fn with<T: Spec>(of: T, key: &str, value: &str) -> Result<T, Error> {
-    changed(of, [(key, value)]).map_err(Error)
+    changed(of, None, true, [(key, value)]).map_err(|fault| Error(fault.why))
 }
 
 /// As [`parse`], where the name may also be one of `bases`, or a file ([`is_file`]).
@@ -141,12 +151,9 @@ pub fn read_in<T: Spec>(
     bases: Bases<'_, T>,
     contents: impl FnOnce(&str) -> Result<String, Error>,
 ) -> Result<T, Error> {
-    overridden(text, |name| {
-        if is_file(name) {
-            file::parse(name, &contents(name)?, bases)
-        } else {
-            named(name, bases).map_err(Error)
-        }
+    overridden(text, |name| match is_file(name) {
+        true => file::parse(name, &contents(name)?, bases),
+        false => named(name, bases).map_err(Error),
     })
 }
 
@@ -168,116 +175,64 @@ fn overridden<T: Spec>(
     text: &str,
     base: impl FnOnce(&str) -> Result<T, Error>,
 ) -> Result<T, Error> {
+    let wrong = |why: String| Error(format!("{text}: {why}"));
     let mut parts = text.split(':');
     let base = base(parts.next().unwrap_or_default())?;
     let pairs = parts.map(|part| match part.split_once('=') {
         Some((key, value)) => Ok((key.trim(), value)),
-        None => Err(format!("'{part}' must be KEY=VALUE")),
+        None => Err(wrong(format!("'{part}' must be KEY=VALUE"))),
     });
-    let pairs: Result<Vec<_>, String> = pairs.collect();
-    let whole = pairs.and_then(|pairs| changed(base, pairs));
-    whole.map_err(|why| Error(format!("{text}: {why}")))
+    let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
+    changed(base, None, true, pairs).map_err(|fault| wrong(fault.why))
 }
 
-/// `of` with these values of keys.
+/// Returns `base` with these values of keys. It has its canonical name, and says in its description
+/// which keys have changed, unless `about` describes it. With `bare`, times may be plain numbers.
 fn changed<'t, T: Spec>(
-    of: T,
+    base: T,
+    about: Option<String>,
+    bare: bool,
     pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
-) -> Result<T, String> {
-    let mut changes = Changes::default();
-    for (key, value) in pairs {
-        changes.add::<T>(key, |kind| kind.parse(value, true), value)?;
+) -> Result<T, Fault> {
+    let mut changed = base.clone();
+    let (mut given, mut narrowing) = (Vec::new(), Vec::new());
+    for (name, text) in pairs {
+        let blame = |why| Fault::of(name, why);
+        if given.contains(&name) {
+            return Err(blame(format!("{name} is there twice")));
+        }
+        given.push(name);
+        match T::NARROWING.contains(&name) {
+            true => narrowing.push((name, text)),
+            false => assign(&mut changed, name, text, bare).map_err(blame)?,
+        }
     }
-    let about = of.about().to_owned();
-    changes.apply(of, about).map_err(|refused| refused.why)
+    if let Some(rule) = broken_rule(&changed) {
+        let named = T::keys().iter().filter(|key| rule.keys.contains(&key.name));
+        let value = |key: &Key<T>| Some(format!("{} is {}", key.name, key.shown(&changed)?));
+        let values = named.filter_map(value).collect::<Vec<_>>().join(", ");
+        let first = rule.keys.iter().find(|key| given.contains(key));
+        return Err(Fault {
+            key: first.map(|key| (*key).to_owned()),
+            why: format!("{} ({values})", rule.what),
+        });
+    }
+    let about = about.unwrap_or_else(|| match differences(&base, &changed).as_str() {
+        "" => base.about().to_owned(),
+        some => format!("{}, with {}", base.about(), some.replace(':', ", ")),
+    });
+    changed.rename(canonical(&base, &changed), about);
+    for (key, value) in narrowing {
+        let refused = |why| Fault::of(key, format!("{key} {value}: {why}"));
+        changed = changed.narrow(value).map_err(refused)?;
+    }
+    Ok(changed)
 }
 
-impl Changes {
-    /// Adds the value of a key, as `parse` reads it; `shown` is the value for a message.
-    fn add<T: Spec>(
-        &mut self,
-        name: &str,
-        parse: impl FnOnce(&Domain) -> Option<Value>,
-        shown: &str,
-    ) -> Result<(), String> {
-        let twice = || Err(format!("{name} is there twice"));
-        if let Some(narrowing) = T::NARROWING.iter().find(|key| **key == name) {
-            if self.narrowing.iter().any(|(other, _)| other == narrowing) {
-                return twice();
-            }
-            self.narrowing.push((narrowing, shown.to_owned()));
-            return Ok(());
-        }
-        let Some(index) = T::keys().iter().position(|key| key.name == name) else {
-            return Err(unknown::<T>(name));
-        };
-        let kind = &T::keys()[index].kind;
-        let value = parse(kind).ok_or_else(|| match kind {
-            Domain::Time(..) if kind.parse(shown, true).is_some() => {
-                format!("{name} needs a unit, as in \"{shown}ns\"")
-            }
-            _ if shown.is_empty() => format!("{name} must be {kind}"),
-            _ => format!("{name} must be {kind}, not {shown}"),
-        })?;
-        if self.values.iter().any(|(other, _)| *other == index) {
-            return twice();
-        }
-        self.values.push((index, value));
-        Ok(())
-    }
-
-    /// Returns `base` with these values. It has its canonical name, and says in its description
-    /// which keys have changed.
-    fn apply<T: Spec>(mut self, base: T, about: String) -> Result<T, Refused> {
-        if self.values.is_empty() && self.narrowing.is_empty() && about == base.about() {
-            return Ok(base);
-        }
-        // A key that has the part of another precedes it.
-        self.values.sort_by_key(|(index, _)| *index);
-        let mut changed = base;
-        let before = changed.clone();
-        for &(index, value) in &self.values {
-            let key = &T::keys()[index];
-            key.set(&mut changed, value).map_err(|why| Refused {
-                key: Some(key.name),
-                why,
-            })?;
-        }
-        changed
-            .check()
-            .map_err(|contradiction| self.refused(&changed, &contradiction))?;
-        let differences = differences(&before, &changed);
-        let name = canonical(&before, &changed);
-        let about = match differences.as_str() {
-            _ if about != before.about() => about,
-            "" => about,
-            some => format!("{about}, with {}", some.replace(':', ", ")),
-        };
-        changed.rename(name, about);
-        for (key, value) in &self.narrowing {
-            changed = changed.narrow(value).map_err(|why| Refused {
-                key: Some(key),
-                why: format!("{key} {value}: {why}"),
-            })?;
-        }
-        Ok(changed)
-    }
-
-    /// The refusal of values of `of` that contradict each other, with all of them.
-    fn refused<T: Spec>(&self, of: &T, contradiction: &Contradiction) -> Refused {
-        let Contradiction { keys, why } = contradiction;
-        let named = || T::keys().iter().filter(|key| keys.contains(&key.name));
-        let values = named().filter_map(|key| Some(format!("{} is {}", key.name, key.get(of)?)));
-        let values = values.collect::<Vec<_>>().join(", ");
-        let given = |key: &&str| {
-            let mut given = self.values.iter().map(|(index, _)| T::keys()[*index].name);
-            given.any(|name| name == *key)
-        };
-        Refused {
-            key: keys.iter().copied().find(given),
-            why: format!("{why} ({values})"),
-        }
-    }
+/// Changes a key.
+fn assign<T: Spec>(of: &mut T, name: &str, text: &str, bare: bool) -> Result<(), String> {
+    let key = T::keys().iter().find(|key| key.name == name);
+    key.ok_or_else(|| unknown::<T>(name))?.set(of, text, bare)
 }
 
 /// Returns the canonical name of what a preset has become: the preset's with the keys that differ.
@@ -288,12 +243,8 @@ pub fn name<T: Spec>(of: &T) -> String {
 /// The preset below a name, with what differs from it.
 fn canonical<T: Spec>(before: &T, changed: &T) -> String {
     let base = before.name().split(':').next().unwrap_or_default();
-    let preset = T::presets().iter().find(|preset| preset.name() == base);
     // A measured base has no preset: its own values are the base.
-    let (base, preset) = match preset {
-        Some(preset) => (base, preset),
-        None => (before.name(), before),
-    };
+    let (base, preset) = preset(base).map_or((before.name(), before), |preset| (base, preset));
     match differences(preset, changed) {
         none if none.is_empty() => base.to_owned(),
         some => format!("{base}:{some}"),
@@ -302,8 +253,8 @@ fn canonical<T: Spec>(before: &T, changed: &T) -> String {
 
 fn differences<T: Spec>(base: &T, changed: &T) -> String {
     let differing = T::keys().iter().filter_map(|key| {
-        let value = key.get(changed)?;
-        (key.get(base) != Some(value)).then(|| format!("{}={value}", key.name))
+        let value = key.shown(changed)?;
+        (key.get(base) != key.get(changed)).then(|| format!("{}={value}", key.name))
     });
     differing.collect::<Vec<_>>().join(":")
 }
@@ -339,19 +290,22 @@ pub fn toml<T: Spec>(of: &T) -> String {
         of.about().replace('\\', "\\\\").replace('"', "\\\"")
     );
     for key in T::keys() {
-        let Some(value) = key.get(of) else {
+        let Some(value) = key.shown(of) else {
             continue;
         };
-        let value = match value {
-            Value::Time(_) | Value::Word(_) => format!("\"{value}\""),
-            _ => value.to_string(),
-        };
-        let range = match key.kind {
+        let Key {
+            name, about, kind, ..
+        } = key;
+        let range = match kind {
             Domain::Flag => String::new(),
-            kind => format!(": {kind}"),
+            _ => format!(": {kind}"),
+        };
+        let quote = match kind {
+            Domain::Time(..) | Domain::Word(_) => "\"",
+            _ => "",
         };
         // Writing to a string does not fail.
-        let _ = write!(text, "\n# {}{range}\n{} = {value}\n", key.about, key.name);
+        let _ = write!(text, "\n# {about}{range}\n{name} = {quote}{value}{quote}\n");
     }
     text
 }

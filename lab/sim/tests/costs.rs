@@ -31,11 +31,8 @@ fn part(preset: &str, sockets: usize, cores: usize) -> Machine {
 
 /// Nanoseconds from one operation to the next, with a thread on each core.
 fn interval(machine: &Machine, operation: impl Fn()) -> f64 {
-    // No chores: the published runs of seconds had few.
-    let host = Host {
-        chores: None,
-        ..Host::THREADS
-    };
+    // It has no chores: the published runs of seconds had few.
+    let host = Host::threads();
     let setup = setup(machine, &host, machine.all_cores(), 1);
     let body = |_| {
         let mut operations = 0_u64;

@@ -286,7 +286,7 @@ fn pass(work: Time, others: usize, spins: bool) -> Outcome<()> {
     forget();
     let host = Host {
         spins,
-        ..Host::THREADS
+        ..Host::threads()
     };
     let mut setup = setup(&MACHINES[1], &host, 2, 1);
     setup.others = others;

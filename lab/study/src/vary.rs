@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn each_constant_is_changed_both_ways_and_alone() {
-        let (machine, host) = (Machine::named("graviton4").unwrap(), Host::THREADS);
+        let (machine, host) = (Machine::named("graviton4").unwrap(), Host::threads());
         let around = around(&machine, &host);
         assert_eq!(around.len(), 2 * GROUPS.len());
         let of = |(machine, host): &(Machine, Host)| {

@@ -164,7 +164,7 @@ pub fn cells(
         });
         questions.push(Question {
             machine,
-            host: Host::THREADS,
+            host: Host::threads(),
             workload: workload.parse().expect("a workload"),
             threads,
             locks: locks.to_vec(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use overlock_sim::Time;
-use overlock_sim::spec::{self, Contradiction, Domain, Field, Key, Spec, Value};
+use overlock_sim::spec::{self, Domain, Key, Spec, Words};
 
 use super::Workload;
 use super::condvar::Pattern;
@@ -130,22 +130,11 @@ impl Spec for Workload {
 
     /// A workload is named by its kind and its settings, whatever a file says about it.
     fn rename(&mut self, _: String, _: String) {}
-
-    fn check(&self) -> Result<(), Contradiction> {
-        Ok(())
-    }
 }
 
-impl Field for Pattern {
-    fn value(&self, _: &Domain) -> Value {
-        Value::Word(self.name())
-    }
-
-    fn assign(&mut self, value: Value) {
-        let known = Self::ALL.into_iter();
-        let mut known = known.filter(|pattern| value == Value::Word(pattern.name()));
-        *self = known.next().unwrap_or(*self);
-    }
+impl Words for Pattern {
+    const ALL: &'static [Self] = &Self::ALL;
+    const WORDS: &'static [&'static str] = &Self::NAMES;
 }
 
 impl Workload {

@@ -55,6 +55,7 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         },
     };
     let wakes = wake_up(first, last);
+    let threads = Host::threads();
     let host = Host {
         name: NAME.into(),
         about: "threads of a process on the machine that this runs on".into(),
@@ -64,9 +65,9 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         wake_busy: Time::from_ns(wakes.busy),
         scheduler: Scheduler {
             switch: Time::from_ns(wakes.busy / 2.0),
-            ..Scheduler::with_cpus(cpus.len())
+            ..threads.scheduler.on_cpus(cpus.len())
         },
-        ..Host::THREADS
+        ..threads
     };
     (machine, host)
 }

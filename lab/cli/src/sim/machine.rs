@@ -110,7 +110,7 @@ pub fn show(text: &str) -> Result<String, Exit> {
         shown::<Workload>(text)
     } else {
         let machines = PRESETS.iter().map(Spec::name);
-        let hosts = Host::PRESETS.iter().map(Spec::name);
+        let hosts = Host::presets().iter().map(Spec::name);
         let workloads = Workload::ALL.iter().map(Workload::name);
         let machines = machines.chain([here::NAME]);
         let names: Vec<&str> = machines.chain(hosts).chain(workloads).collect();
@@ -171,7 +171,7 @@ pub fn describe() -> String {
             )]),
     ) + &lines(
         "hosts",
-        &mut Host::PRESETS
+        &mut Host::presets()
             .iter()
             .map(|host| (host.name(), host.about()))
             .chain([(

@@ -132,7 +132,7 @@ impl Engine {
             return false;
         }
         self.ahead[vcpu] = Ahead {
-            is_limited: spin.is_limited() || self.host.pause_exit.is_some(),
+            is_limited: spin.is_limited() || self.host.pause_exit.used().is_some(),
             core: self.core(vcpu) as u32,
             line: spin.line() as u32,
             poll: Some(spin.poll),

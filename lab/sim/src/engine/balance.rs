@@ -11,7 +11,8 @@ use crate::trace::What;
 impl Engine {
     /// Schedules the host's next work on a CPU, with random interval and length around their means.
     pub fn plan_chore(&mut self, cpu: usize) {
-        if let Some(chores) = self.host.chores {
+        let chores = self.host.chores;
+        if chores.length > Time::ZERO {
             // The logarithm of the host's C library would depend on the library and the processor.
             let mut draw =
                 |mean: Time| mean.scale(-libm::log(self.random.random_range(1e-9..1.0_f64)));

@@ -297,7 +297,7 @@ impl Engine {
 
     /// A pause-loop exit: the processor has noticed that `vcpu` spins.
     pub fn exits(&mut self, vcpu: usize) -> bool {
-        let Some(exit) = self.host.pause_exit else {
+        let Some(exit) = self.host.pause_exit.used() else {
             return false;
         };
         self.counts.pause_exits += 1;

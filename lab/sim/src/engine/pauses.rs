@@ -78,7 +78,7 @@ impl Engine {
 
     /// The same at this time.
     pub fn pauses_at(&mut self, vcpu: usize, now: Time) -> Time {
-        let Some(exit) = self.host.pause_exit else {
+        let Some(exit) = self.host.pause_exit.used() else {
             return Time::MAX;
         };
         let state = &mut self.vcpus[vcpu];

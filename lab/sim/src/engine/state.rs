@@ -128,7 +128,11 @@ impl Engine {
         let mut random = Random::seed_from_u64(setup.seed);
         let all = setup.vcpus + setup.others;
         let schedule = Schedule::new(setup.machine, setup.host.scheduler, all, &mut random);
-        let window = setup.host.pause_exit.map_or(Time::MAX, |exit| exit.window);
+        let window = setup
+            .host
+            .pause_exit
+            .used()
+            .map_or(Time::MAX, |exit| exit.window);
         let vcpu = |index| {
             let own = index < setup.vcpus;
             Vcpu::new(if own { Doing::READY } else { Doing::OTHER }, window)
@@ -315,7 +319,7 @@ impl Engine {
         state.dispatches += 1;
         state.preempt_pending = false;
         self.preempted.remove(vcpu);
-        if let Some(exit) = self.host.pause_exit {
+        if let Some(exit) = self.host.pause_exit.used() {
             self.vcpus[vcpu].window = exit.window;
         }
         self.forgets_pauses(vcpu);

@@ -40,20 +40,20 @@ fn host() -> Host {
                 switch=1.1us:migration=3.3us:worth=0:balance_idle=4ms:balance_all=64ms:\
                 placement=pack:halt=1.7us:brief=700:kick=900:kick_nobody=300:bucket_lines=0:\
                 bucket_hold=0:wake_idle=13us:wake_busy=2.9us:awake=50us:poll=0:first_poll=10us:\
-                chores=false:pause_exit=false:heavy_barrier=4.1us:spins=false";
+                chores_length=0:pause_window=0:heavy_barrier=4.1us:spins=false";
     Host::named(keys).expect("a host")
 }
 
 /// Pauses that follow each other for 2 us leave the guest for 1.3 us.
 fn exits() -> Host {
-    let exit = PauseExit {
+    let pause_exit = PauseExit {
         window: Time::us(2),
         grow: 2,
         gap: Time::ns(56),
         cost: Time::ns(1_300),
     };
     Host {
-        pause_exit: Some(exit),
+        pause_exit,
         ..host()
     }
 }

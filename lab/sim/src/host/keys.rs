@@ -1,7 +1,7 @@
 //! The keys of a host: one line for each field.
 
-use super::{Chores, Host, PauseExit, Placement, Scheduler};
-use crate::spec::{Contradiction, Domain, Field, Key, Part, Spec, Value, words};
+use super::{Host, PRESETS, Placement};
+use crate::spec::{Domain, Key, Rule, Spec, Words};
 use crate::time::Time;
 
 const NONE: Time = Time::ZERO;
@@ -17,8 +17,7 @@ static KEYS: &[Key<Host>] = &[
     Key::new("latency", "CFS: in this time each runnable vCPU of a CPU should run once", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.latency)),
     Key::new("granularity", "CFS: the shortest slice", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.granularity)),
     Key::new("wakeup", "CFS: a waking vCPU preempts one that has had this much more CPU time", Domain::Time(NONE, LONGEST), |h| Some(&mut h.scheduler.wakeup)),
-    Key::new("eevdf", "The scheduler is EEVDF, in place of CFS", Domain::Flag, |h| Some(&mut h.scheduler.request)),
-    Key::new("eevdf_request", "The CPU time of a request", Domain::Time(TICK, LONGEST), |h: &mut Host| Some(h.scheduler.request.as_mut()?)).of("eevdf"),
+    Key::new("eevdf_request", "EEVDF: the CPU time of a request; 0 for CFS", Domain::Time(NONE, LONGEST), |h| Some(&mut h.scheduler.request)),
     Key::new("tick", "The timer's period: slices end at a tick", Domain::Time(TICK, LONG), |h| Some(&mut h.scheduler.tick)),
     Key::new("switch", "A context switch, cold start included", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.switch)),
     Key::new("migration", "A migration, as caches are cold", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.migration)),
@@ -37,27 +36,37 @@ static KEYS: &[Key<Host>] = &[
     Key::new("awake", "A CPU that is idle for this long goes to sleep", Domain::Time(NONE, LONG), |h| Some(&mut h.awake)),
     Key::new("poll", "The longest time for which the host polls before it gives up the CPU of a halted vCPU", Domain::Time(NONE, LONG), |h| Some(&mut h.poll)),
     Key::new("first_poll", "The shortest such time that is not zero", Domain::Time(SOME, LONG), |h| Some(&mut h.first_poll)),
-    Key::new("chores", "The host's own threads take a CPU from its vCPU from time to time", Domain::Flag, |h| Some(&mut h.chores)),
-    Key::new("chores_every", "Their mean interval on each CPU", Domain::Time(TICK, LONGEST), |h: &mut Host| Some(&mut h.chores.as_mut()?.every)).of("chores"),
-    Key::new("chores_length", "Their mean length", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.chores.as_mut()?.length)).of("chores"),
-    Key::new("pause_exit", "The processor leaves a guest that spins", Domain::Flag, |h| Some(&mut h.pause_exit)),
-    Key::new("pause_window", "A loop of pauses that lasts this long counts as spinning", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.window)).of("pause_exit"),
-    Key::new("pause_grow", "Each exit multiplies the window by this, until the vCPU is scheduled anew", Domain::Count(1, 16), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.grow)).of("pause_exit"),
-    Key::new("pause_gap", "Two pauses further apart than this are not in the same loop", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.gap)).of("pause_exit"),
-    Key::new("pause_cost", "The exit, the search for a vCPU to yield to, and the entry", Domain::Time(SOME, LONG), |h: &mut Host| Some(&mut h.pause_exit.as_mut()?.cost)).of("pause_exit"),
+    Key::new("chores_every", "The mean interval at which threads of the host take each CPU from its vCPU", Domain::Time(TICK, LONGEST), |h| Some(&mut h.chores.every)),
+    Key::new("chores_length", "The mean time for which they do; 0 for no such threads", Domain::Time(NONE, LONG), |h| Some(&mut h.chores.length)),
+    Key::new("pause_window", "The processor leaves a guest that is in a loop of pauses for this long; 0 for never", Domain::Time(NONE, LONG), |h| Some(&mut h.pause_exit.window)),
+    Key::new("pause_grow", "Each exit multiplies the window by this, until the vCPU is scheduled anew", Domain::Count(1, 16), |h| Some(&mut h.pause_exit.grow)),
+    Key::new("pause_gap", "Two pauses further apart than this are not in the same loop", Domain::Time(SOME, LONG), |h| Some(&mut h.pause_exit.gap)),
+    Key::new("pause_cost", "The exit, the search for a vCPU to yield to, and the entry", Domain::Time(SOME, LONG), |h| Some(&mut h.pause_exit.cost)),
     Key::new("heavy_barrier", "A full memory barrier on all CPUs, requested by one", Domain::Time(SOME, LONG), |h| Some(&mut h.heavy_barrier)),
     Key::new("spins", "A wait in a queue begins with a spin where that is worth it; not one of a peer's model", Domain::Flag, |h| Some(&mut h.spins)),
 ];
 
 impl Spec for Host {
     const WHAT: &'static str = "host";
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            keys: &["granularity", "latency"],
+            what: "granularity must be at most latency",
+            holds: |host| host.scheduler.granularity <= host.scheduler.latency,
+        },
+        Rule {
+            keys: &["chores_length", "chores_every"],
+            what: "chores_length must be less than chores_every",
+            holds: |host| host.chores.length < host.chores.every,
+        },
+    ];
 
     fn keys() -> &'static [Key<Self>] {
         KEYS
     }
 
     fn presets() -> &'static [Self] {
-        Self::PRESETS
+        &PRESETS
     }
 
     fn name(&self) -> &str {
@@ -72,36 +81,9 @@ impl Spec for Host {
         self.name = name.into();
         self.about = about.into();
     }
-
-    fn check(&self) -> Result<(), Contradiction> {
-        let scheduler = &self.scheduler;
-        if scheduler.granularity > scheduler.latency {
-            return Err(Contradiction {
-                keys: &["granularity", "latency"],
-                why: "granularity must be at most latency".to_owned(),
-            });
-        }
-        match &self.chores {
-            Some(chores) if chores.length >= chores.every => Err(Contradiction {
-                keys: &["chores_length", "chores_every"],
-                why: "chores_length must be less than chores_every".to_owned(),
-            }),
-            _ => Ok(()),
-        }
-    }
 }
 
-words!(Placement: Spread = "spread", Pack = "pack");
-
-impl Part for Chores {
-    const USUAL: Self = Self::KVM;
-}
-
-impl Part for PauseExit {
-    const USUAL: Self = Self::KVM;
-}
-
-/// The request of EEVDF.
-impl Part for Time {
-    const USUAL: Self = Scheduler::EEVDF.request.expect("EEVDF has requests");
+impl Words for Placement {
+    const ALL: &'static [Self] = &[Self::Spread, Self::Pack];
+    const WORDS: &'static [&'static str] = &["spread", "pack"];
 }

@@ -1,15 +1,13 @@
 //! The keys of a machine: one line for each field.
 
 use super::{Level, Links, MOST_CORES, Machine, PRESETS};
-use crate::spec::{Contradiction, Domain, Field, Key, Spec, Value, words};
+use crate::spec::{Domain, Key, Rule, Spec, Words};
 use crate::time::Time;
 
 const MOST: u64 = MOST_CORES as u64;
 const SOME: Time = Time::ps(100);
 const LONG: Time = Time::us(10);
 const NONE: Time = Time::ZERO;
-/// The data of a transfer takes the rest of it, which is some time.
-const MOST_UNTIL_DATA: f64 = 0.9;
 
 #[rustfmt::skip]
 static KEYS: &[Key<Machine>] = &[
@@ -42,6 +40,37 @@ static KEYS: &[Key<Machine>] = &[
 
 impl Spec for Machine {
     const WHAT: &'static str = "machine";
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            keys: &["sockets", "cores_per_socket"],
+            what: "sockets * cores_per_socket must be at most 1024",
+            holds: |machine| machine.all_cores() <= MOST_CORES,
+        },
+        Rule {
+            keys: &["clusters", "cores_per_socket"],
+            what: "cores_per_socket must be a multiple of clusters",
+            holds: |machine| machine.cores.is_multiple_of(machine.clusters),
+        },
+        // The cache counts on both: a place that has copies already is not asked anew.
+        Rule {
+            keys: &["cluster", "clusters", "socket"],
+            what: "cluster must be above 0 and at most socket, with clusters",
+            holds: |machine| {
+                machine.clusters == 1
+                    || (SOME..=machine.costs.socket).contains(&machine.costs.cluster)
+            },
+        },
+        Rule {
+            keys: &["request", "snoop"],
+            what: "request + snoop must be at most 0.9, as the data of a transfer takes some time",
+            holds: |machine| machine.costs.request + machine.costs.snoop <= 0.9,
+        },
+        Rule {
+            keys: &["socket", "across", "sockets"],
+            what: "socket must be at most across, with several sockets",
+            holds: |machine| machine.sockets == 1 || machine.costs.socket <= machine.costs.across,
+        },
+    ];
     const NARROWING: &'static [&'static str] = &["cores"];
 
     fn keys() -> &'static [Key<Self>] {
@@ -49,7 +78,7 @@ impl Spec for Machine {
     }
 
     fn presets() -> &'static [Self] {
-        PRESETS
+        &PRESETS
     }
 
     fn name(&self) -> &str {
@@ -65,47 +94,17 @@ impl Spec for Machine {
         self.about = about.into();
     }
 
-    fn check(&self) -> Result<(), Contradiction> {
-        let refuse = |keys, why| Err(Contradiction { keys, why });
-        let cores = self.all_cores();
-        if cores > MOST_CORES {
-            return refuse(
-                &["sockets", "cores_per_socket"],
-                format!("sockets * cores_per_socket must be at most {MOST_CORES}, not {cores}"),
-            );
-        }
-        if !self.cores.is_multiple_of(self.clusters) {
-            return refuse(
-                &["clusters", "cores_per_socket"],
-                "cores_per_socket must be a multiple of clusters".to_owned(),
-            );
-        }
-        // The cache counts on both: a place that has copies already is not asked anew.
-        if self.clusters > 1 && !(SOME..=self.costs.socket).contains(&self.costs.cluster) {
-            return refuse(
-                &["cluster", "clusters", "socket"],
-                "cluster must be above 0 and at most socket, with clusters".to_owned(),
-            );
-        }
-        if self.costs.request + self.costs.snoop > MOST_UNTIL_DATA {
-            return refuse(
-                &["request", "snoop"],
-                format!("request + snoop must be at most {MOST_UNTIL_DATA}"),
-            );
-        }
-        if self.sockets > 1 && self.costs.socket > self.costs.across {
-            return refuse(
-                &["socket", "across", "sockets"],
-                "socket must be at most across, with several sockets".to_owned(),
-            );
-        }
-        Ok(())
-    }
-
     fn narrow(self, value: &str) -> Result<Self, String> {
         self.using_cores(value)
     }
 }
 
-words!(Links: All = "all", Cube = "cube");
-words!(Level: Socket = "socket", Cluster = "cluster");
+impl Words for Links {
+    const ALL: &'static [Self] = &[Self::All, Self::Cube];
+    const WORDS: &'static [&'static str] = &["all", "cube"];
+}
+
+impl Words for Level {
+    const ALL: &'static [Self] = &[Self::Socket, Self::Cluster];
+    const WORDS: &'static [&'static str] = &["socket", "cluster"];
+}

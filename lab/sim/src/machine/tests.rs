@@ -20,7 +20,7 @@ pub(crate) fn plain_but(keys: &str) -> Machine {
     machine.costs.request = 1.0 / 3.0;
     for key in all.split(':').chain(keys.split_terminator(':')) {
         let (key, value) = key.split_once('=').expect("a value");
-        machine = crate::spec::with(machine, key, value).expect("a machine");
+        machine = spec::with(machine, key, value).expect("a machine");
     }
     machine
 }
@@ -108,7 +108,7 @@ fn a_part_shares_its_cores_evenly() {
     let small = clustered.with_cores(4);
     let within = small.transfer(small.place_of(0), small.place_of(3));
     assert_eq!(within, clustered.costs.cluster);
-    for machine in PRESETS {
+    for machine in PRESETS.iter() {
         for cores in 1..=machine.all_cores() {
             let used = machine.with_cores(cores);
             let parts = used.sockets * used.clusters;

@@ -1,14 +1,12 @@
-//! Files in TOML.
+//! Files in TOML: those of users, and the presets.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fs;
 use std::ops::Range;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Bases, Changes, Domain, Error, Refused, Spec, Value, named};
+use super::{Bases, Error, Fault, Spec, assign, changed, named, names};
 
 /// Larger files are not what they are named as.
 const MOST_BYTES: u64 = 1 << 20;
@@ -16,25 +14,6 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Whether a name is that of a file: it has a slash, or ends in `.toml`.
 pub fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
-}
-
-/// Returns the name of what a file changes: a preset, or another base.
-pub(super) fn base(path: &str) -> Result<String, Error> {
-    let text = contents(path)?;
-    let table = table(path, &text)?;
-    let base = table.get_ref().get("base").ok_or_else(|| {
-        let what = "the machine, host or workload that the file changes";
-        Error(format!("{path}: base is missing: {what}"))
-    })?;
-    match base.get_ref() {
-        DeValue::String(base) => Ok(base.to_string()),
-        _ => Err(at(
-            path,
-            &text,
-            base.span(),
-            "base must be a string".to_owned(),
-        )),
-    }
 }
 
 /// Reads a file that may be one of a machine, a host or a workload.
@@ -49,90 +28,126 @@ pub(super) fn contents(path: &str) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|error| unreadable(&error))
 }
 
-/// The error at a place in a file.
-fn at(path: &str, text: &str, span: Range<usize>, why: String) -> Error {
-    let line = 1 + text.as_bytes()[..span.start.min(text.len())]
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count();
-    Error(format!("{path}:{line}: {why}"))
-}
-
-fn table<'t>(path: &str, text: &'t str) -> Result<Spanned<DeTable<'t>>, Error> {
-    DeTable::parse(text).map_err(|error| {
+/// Returns what `read` makes of the table that is the text of a file. `path` is for messages, which
+/// have the line of the key that has the blame.
+fn read<R>(
+    path: &str,
+    text: &str,
+    read: impl FnOnce(&DeTable<'_>) -> Result<R, Fault>,
+) -> Result<R, Error> {
+    let at = |span: Range<usize>, why: String| {
+        let before = &text.as_bytes()[..span.start.min(text.len())];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        Error(format!("{path}:{line}: {why}"))
+    };
+    let table = DeTable::parse(text).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
         let what = match (error.message(), text.get(span.clone())) {
             ("duplicate key", Some(key)) => format!("{key} is there twice"),
             (message, _) => message.to_owned(),
         };
-        at(path, text, span, what)
-    })
-}
-
-/// Reads a file's content; `path` is for messages.
-pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: Bases<'_, T>) -> Result<T, Error> {
-    let at = |span, why| at(path, text, span, why);
-    let table = table(path, text)?;
-    let (mut base, mut about, mut changes) = (None, None, Changes::default());
-    let mut spans = HashMap::new();
-    let mut entries: Vec<_> = table.get_ref().iter().collect();
-    // In the order of the file, but the base first: it says what the file describes.
-    entries.sort_by_key(|(key, _)| (key.get_ref() != "base", key.span().start));
-    for (key, value) in entries {
-        let span = key.span();
-        let key = key.get_ref().as_ref();
-        let string = || match value.get_ref() {
-            DeValue::String(text) => Ok(text.as_ref()),
-            _ => Err(at(value.span(), format!("{key} must be a string"))),
-        };
-        match key {
-            "base" => base = Some(named(string()?, bases).map_err(|why| at(value.span(), why))?),
-            "about" if string()?.contains(char::is_control) => {
-                return Err(at(value.span(), "about must be one line".to_owned()));
-            }
-            "about" => about = Some(string()?.to_owned()),
-            _ => {
-                let shown = shown(value.get_ref());
-                let quoted = matches!(value.get_ref(), DeValue::String(_));
-                changes
-                    .add::<T>(key, |kind| typed(kind, quoted, &shown), &shown)
-                    .map_err(|why| at(span.clone(), why))?;
-                spans.insert(key.to_owned(), span);
-            }
-        }
-    }
-    let base = base.ok_or_else(|| {
-        let names: Vec<&str> = T::presets().iter().map(T::name).collect();
-        let (what, names) = (T::WHAT, names.join(", "));
-        Error(format!(
-            "{path}: base is missing: the {what} that the file changes, one of {names}"
-        ))
+        at(span, what)
     })?;
-    let about = about.unwrap_or_else(|| base.about().to_owned());
-    changes.apply(base, about).map_err(|Refused { key, why }| {
-        let span = key.and_then(|key| spans.get(key));
-        match span {
-            Some(span) => at(span.clone(), why),
+    read(table.get_ref()).map_err(|Fault { key, why }| {
+        let entry = key.and_then(|key| table.get_ref().get_key_value(key.as_str()));
+        match entry {
+            Some((key, _)) => at(key.span(), why),
             None => Error(format!("{path}: {why}")),
         }
     })
 }
 
-/// The value if it has the type that the kind has in a file: strings for times and words.
-fn typed(kind: &Domain, quoted: bool, text: &str) -> Option<Value> {
-    let wanted = matches!(kind, Domain::Time(..) | Domain::Word(_));
-    (quoted == wanted).then(|| kind.parse(text, false))?
+/// Reads a file's content.
+pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: Bases<'_, T>) -> Result<T, Error> {
+    read(path, text, |table| {
+        let base = base_of(table).map_err(|Fault { key, why }| {
+            let why = format!("{why}, one of {}", names(bases));
+            Fault { key, why }
+        })?;
+        let base = named(&base, bases);
+        let base = base.map_err(|why| Fault::of("base", why))?;
+        let (about, pairs) = entries(table)?;
+        let pairs = pairs.iter().map(|(key, text)| (*key, text.as_ref()));
+        changed(base, about, false, pairs)
+    })
+}
+
+/// Returns the name of what a file changes: a preset, or another base.
+pub(super) fn base(path: &str) -> Result<String, Error> {
+    read(path, &contents(path)?, |table| Ok(base_of(table)?.into()))
+}
+
+fn base_of<'t>(table: &'t DeTable<'_>) -> Result<Cow<'t, str>, Fault> {
+    let base = table.get("base").ok_or_else(|| Fault {
+        key: None,
+        why: "base is missing: the machine, host or workload that the file changes".to_owned(),
+    })?;
+    Ok(shown(base.get_ref()))
+}
+
+/// Reads presets: a table for each, in which keys differ from `base`, or from the preset that the
+/// table names as its base, before it.
+///
+/// # Panics
+///
+/// If the text has a mistake.
+pub(crate) fn presets<T: Spec>(text: &str, base: &T) -> Vec<T> {
+    let mut presets: Vec<T> = Vec::new();
+    let all = read("presets", text, |tables| {
+        for (name, table) in in_order(tables) {
+            let table = table.as_table().expect("each preset is a table");
+            let base = match base_of(table) {
+                Ok(name) => presets.iter().find(|preset| preset.name() == name),
+                Err(_) => Some(base),
+            };
+            let mut preset = base.expect("the base is above").clone();
+            let (about, pairs) = entries(table)?;
+            preset.rename(name.to_owned(), about.unwrap_or_default());
+            for (key, text) in pairs {
+                let changed = assign(&mut preset, key, &text, false);
+                changed.map_err(|why| Fault::of(name, why))?;
+            }
+            presets.push(preset);
+        }
+        Ok(())
+    });
+    all.expect("a test reads the presets");
+    presets
+}
+
+/// The description that a table has, and its keys with their values.
+type Entries<'t> = (Option<String>, Vec<(&'t str, Cow<'t, str>)>);
+
+fn entries<'t>(table: &'t DeTable<'_>) -> Result<Entries<'t>, Fault> {
+    let mut about = None;
+    let mut pairs = Vec::new();
+    for (key, value) in in_order(table) {
+        match (key, shown(value)) {
+            ("base", _) => {}
+            ("about", text) if text.contains(char::is_control) => {
+                return Err(Fault::of(key, "about must be one line".to_owned()));
+            }
+            ("about", text) => about = Some(text.into_owned()),
+            (_, text) => pairs.push((key, text)),
+        }
+    }
+    Ok((about, pairs))
+}
+
+fn in_order<'t>(table: &'t DeTable<'t>) -> impl Iterator<Item = (&'t str, &'t DeValue<'t>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let entries = entries.into_iter();
+    entries.map(|(key, value)| (key.get_ref().as_ref(), value.get_ref()))
 }
 
 /// The value as text, without quotes.
-fn shown<'a>(value: &'a DeValue<'_>) -> Cow<'a, str> {
+fn shown<'t>(value: &'t DeValue<'_>) -> Cow<'t, str> {
     match value {
         DeValue::String(text) => Cow::Borrowed(text),
         DeValue::Integer(number) => Cow::Borrowed(number.as_str()),
         DeValue::Float(number) => Cow::Borrowed(number.as_str()),
         DeValue::Boolean(flag) => Cow::Owned(flag.to_string()),
-        DeValue::Datetime(_) => Cow::Borrowed("a date"),
-        DeValue::Array(_) => Cow::Borrowed("a list"),
-        DeValue::Table(_) => Cow::Borrowed("a table"),
+        other => Cow::Borrowed(other.type_str()),
     }
 }

@@ -32,22 +32,22 @@ const DEAR: &str = "halt=2us:brief=1.5us:kick=2us:kick_nobody=1.5us:wake_idle=12
                     wake_busy=3.5us:awake=50us";
 const CHEAP: &str = "halt=600:brief=180:kick=1us:kick_nobody=130:wake_idle=5us:wake_busy=1.5us:\
                      awake=1us:bucket_lines=2:bucket_hold=50:spins=true";
-const EXITS: &str = "pause_exit=true:pause_gap=56:pause_cost=1.5us";
-const PLAIN: &str = "poll=0:chores=false";
+const EXITS: &str = "pause_gap=56:pause_cost=1.5us";
+const PLAIN: &str = "poll=0:chores_length=0";
 
 /// A scheduler only. One that polls for halted vCPUs, has work of its own, and has pause-loop
 /// exits. Such exits with a window that does not grow. Cheap halts and kicks, and spins before
 /// halts. EEVDF in the place of CFS.
 pub static HOSTS: LazyLock<[Host; 5]> = LazyLock::new(|| {
     [
-        format!("{DEAR}:{PLAIN}:pause_exit=false"),
+        format!("{DEAR}:{PLAIN}:pause_window=0"),
         format!(
-            "{DEAR}:{EXITS}:pause_window=2us:pause_grow=2:poll=20us:chores=true:\
+            "{DEAR}:{EXITS}:pause_window=2us:pause_grow=2:poll=20us:\
              chores_every=100us:chores_length=5us"
         ),
         format!("{DEAR}:{EXITS}:{PLAIN}:pause_window=1us:pause_grow=1"),
-        format!("{CHEAP}:{PLAIN}:pause_exit=false"),
-        format!("{DEAR}:{PLAIN}:pause_exit=false:eevdf=true:eevdf_request=15us"),
+        format!("{CHEAP}:{PLAIN}:pause_window=0"),
+        format!("{DEAR}:{PLAIN}:pause_window=0:eevdf_request=15us"),
     ]
     .map(|keys| Host::named(&format!("kvm:{SCHEDULER}:{keys}")).expect("a host"))
 });

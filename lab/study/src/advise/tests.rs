@@ -14,7 +14,7 @@ fn question(machine: &str, threads: usize, names: &[&str]) -> Question {
     let named = |name: &&str| locks::named(Family::Exclusive, name).unwrap();
     Question {
         machine: Machine::named(machine).unwrap(),
-        host: Host::THREADS,
+        host: Host::threads(),
         workload: "micro:cs=200ns:ncs=1us".parse().unwrap(),
         threads,
         locks: names.iter().map(named).collect(),

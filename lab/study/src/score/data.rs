@@ -296,7 +296,7 @@ impl Folder {
         };
         let machine = spec::read_in(&row.machine, &[], contents).map_err(bad)?;
         let host = match row.host.as_str() {
-            "" => Host::THREADS,
+            "" => Host::threads(),
             host => spec::read_in(host, &[], contents).map_err(bad)?,
         };
         let workload: Workload = row.workload.parse().map_err(bad)?;

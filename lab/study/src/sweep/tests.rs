@@ -30,7 +30,7 @@ fn locks(names: &[&str]) -> Vec<&'static Entry> {
 fn grid(vcpus: &[usize], seeds: u64) -> Grid {
     let grid = Grid {
         machines: vec![PRESETS[0].clone(), PRESETS[1].with_cores(8)],
-        hosts: vec![Host::KVM],
+        hosts: vec![Host::named("kvm").unwrap()],
         others: vec![0],
         workloads: vec!["micro:cs=95".parse().unwrap()],
         vcpus: vcpus.iter().map(|&vcpus| Load::Vcpus(vcpus)).collect(),

@@ -12,7 +12,8 @@ fn round(lock: &str) -> (Report, u64) {
 /// The same of a workload in so many guests of six vCPUs each.
 fn guests(guests: usize, lock: &str, workload: Workload) -> (Report, u64) {
     let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
-    let world = Simulated::new(machine, Host::KVM, 1, Arc::default()).in_guests(guests);
+    let world =
+        Simulated::new(machine, Host::named("kvm").unwrap(), 1, Arc::default()).in_guests(guests);
     let cell = cell(&world, lock, workload, 6 * guests);
     (cell.reports[0].clone(), cell.samples[0].total())
 }
@@ -39,7 +40,7 @@ fn cell(world: &Simulated, lock: &str, workload: Workload, vcpus: usize) -> meas
 fn a_rate_has_the_time_in_which_the_owner_is_preempted() {
     let rate = |vcpus| {
         let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
-        let world = Simulated::new(machine, Host::THREADS, 1, Arc::default());
+        let world = Simulated::new(machine, Host::threads(), 1, Arc::default());
         let cell = cell(&world, "unfair", Workload::micro(2_000.0, 0.0), vcpus);
         cell.samples[0].ops_per_sec()
     };
@@ -94,7 +95,7 @@ fn what_ends_after_the_round_does_not_count() {
 #[test]
 fn a_panic_is_an_error_of_the_lock() {
     let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
-    let world = Simulated::new(machine, Host::KVM, 1, Arc::default());
+    let world = Simulated::new(machine, Host::named("kvm").unwrap(), 1, Arc::default());
     let workers = |threads| Workers {
         lock: "test",
         threads,

@@ -1,6 +1,7 @@
 //! Scenes computed by hand, in a table.
 
 use super::*;
+use crate::spec::Spec;
 
 /// Does one thing, on behalf of a vCPU.
 fn act(words: &[Own; 2], action: &str) {

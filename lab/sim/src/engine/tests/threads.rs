@@ -20,10 +20,11 @@ fn spins(host: &Host, yields: bool) -> Time {
 /// Fails where a spinner keeps its CPU until the scheduler takes it.
 #[test]
 fn a_spinner_yields_after_its_slice() {
-    assert!(spins(&Host::THREADS, false) > Time::ms(2));
-    assert!(spins(&Host::THREADS, true) < Time::us(300));
+    let [threads, kvm] = ["threads", "kvm"].map(|name| Host::preset(name).expect("a preset"));
+    assert!(spins(threads, false) > Time::ms(2));
+    assert!(spins(threads, true) < Time::us(300));
     // A vCPU is not asked.
-    assert_eq!(spins(&Host::KVM, true), spins(&Host::KVM, false));
+    assert_eq!(spins(kvm, true), spins(kvm, false));
 }
 
 /// Four threads, each on a CPU of its own, call the kernel for one futex at the same time. Fails
@@ -41,7 +42,7 @@ fn calls_for_a_futex_wait_for_its_bucket() {
         let host = Host {
             bucket_hold,
             bucket_lines,
-            ..Host::THREADS
+            ..Host::threads()
         };
         let body = |_| {
             at(BEGIN);

@@ -54,7 +54,7 @@ fn grids_survive_as_names() {
     ];
     let grid = Grid {
         machines: changed.map(|name| Machine::named(name).unwrap()).into(),
-        hosts: vec![Host::THREADS, Host::named("kvm:poll=0ns").unwrap()],
+        hosts: vec![Host::threads(), Host::named("kvm:poll=0ns").unwrap()],
         ..grid(&[4, 8], 2)
     };
     let again = grid.names().grid().unwrap();
