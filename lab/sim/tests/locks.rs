@@ -8,7 +8,7 @@ use overlock_core::platform::Atomic;
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::sleep::Semaphore;
 use overlock_family::spin::faulty::{
-    Faulty, FaultyRw, Flaw, LostKick, NoExclusion, Relaxed as Sound, Starving,
+    Faulty, FaultyRw, Flaw, LostKick, NoExclusion, Relaxed as Sound,
 };
 use overlock_sim::account::State;
 use overlock_sim::engine::{self, Outcome, Stuck};
@@ -219,30 +219,6 @@ fn a_lost_waiter_is_caught() {
     (setup.stop_after, setup.patience) = (Time::ms(1), Time::ms(2));
     let stuck = run(&setup, |_| lock.lock(), || true).expect_err("nobody unlocks");
     assert_eq!(stuck, Stuck::Running { vcpus: 1 });
-}
-
-/// The first waiter is bypassed for as long as others arrive: here they arrive until the stop, and
-/// it waits that long.
-#[test]
-fn the_first_to_wait_is_starved() {
-    forget();
-    let lock = Faulty::<Sim, Starving>::new();
-    let mut setup = setup(&MACHINES[3], &HOSTS[0], 8, 1);
-    setup.stop_after = Time::ms(1);
-    let body = |_| {
-        let mut longest = Time::ZERO;
-        while !engine::stopped() {
-            let begin = engine::now();
-            lock.lock();
-            longest = longest.max(engine::now() - begin);
-            engine::work(Time::ns(100));
-            // SAFETY: locked above.
-            unsafe { lock.unlock(()) };
-        }
-        longest
-    };
-    let outcome = run(&setup, body, || true).expect("it ends");
-    assert!(outcome.results.into_iter().max() > Some(Time::us(900)));
 }
 
 /// The same seed gives the same outcome, to the last event of the trace: after other simulations,

@@ -51,6 +51,13 @@ fn a_sleeper_wakes_on_an_idle_core_nearby() {
     schedule.leave(Time::us(10), 0);
     let placed = schedule.wake(Time::us(35), 0, Some(2));
     assert_eq!(placed, Placed::Idle(0, Time::us(25)));
+    // Another one, if its own is busy.
+    let mut schedule = running(CFS, 2, 3);
+    schedule.leave(Time::us(10), 1);
+    schedule.leave(Time::us(10), 0);
+    schedule.pick(Time::us(10), 0);
+    let placed = schedule.wake(Time::us(35), 0, None);
+    assert_eq!(placed, Placed::Idle(1, Time::us(25)));
 }
 
 /// Two clusters of two cores, with a cache each, or with one in common. CPUs 0 and 1 are busy.
@@ -64,7 +71,7 @@ fn a_sleeper_wakes_near_its_last_level_cache() {
             ..machine(1, 4, 1)
         };
         let mut schedule = schedule(CFS, &machine, 2);
-        turns(&mut schedule, &[(0, 0)]);
+        assert!((0..2).all(|cpu| schedule.pick(Time::ZERO, cpu).is_some()));
         assert_eq!(schedule.idle_near(0, None), idle);
         assert_eq!(schedule.idle_near(0, Some(3)), Some(2));
     }
