@@ -128,8 +128,8 @@ fn overrides_change_keys() {
     assert_eq!(host.chores.length, Time::ms(1));
 }
 
-/// Fails where a contradiction or a repeated key is accepted, or where a complaint does not name the
-/// key, or the line of a file.
+/// Fails where a contradiction or a repeated key is accepted, or where a complaint does not name
+/// the key, or the line of a file.
 #[test]
 fn what_is_wrong_is_named() {
     let rows = include_str!("tests/refused.txt").lines();

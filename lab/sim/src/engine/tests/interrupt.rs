@@ -86,6 +86,49 @@ fn figures_end_at_the_stop() {
     assert!(outcome.counts.preemptions < lost(Time::MAX));
 }
 
+/// Two vCPUs share a CPU in slices of 4 ms, so both have had it twice after 12. Five windows of 4 ms
+/// have 400 operations of 10 us each then. If every second one has none, they are merged in pairs.
+/// Fails where the warm-up counts or ends early, or where windows that do not agree are the last.
+#[test]
+fn figures_are_of_the_time_after_the_warm_up() {
+    let (machine, host) = (machine(1, 1), host());
+    let mut setup = setup(&machine, &host, 2);
+    setup.stop_after = Time::ms(20);
+    setup.windows = Some(Windows {
+        warm_up: Time::ms(4),
+        count: 5,
+    });
+    for (pairs, window, each) in [(false, 4, 400), (true, 8, 400)] {
+        let body = |_| {
+            let mut performed = 0;
+            while !stopped() {
+                work(Time::us(10));
+                let is_even = (now().as_ns() / 4_000_000).is_multiple_of(2);
+                performed += u64::from(!pairs || is_even);
+                has_performed(performed);
+            }
+        };
+        let outcome = run(&setup, body, || true).unwrap();
+        let measured = outcome.measured.as_ref().expect("it has windows");
+        assert!(measured.is_settled(), "{measured:?}");
+        assert!(
+            (Time::ms(12)..Time::ms(14)).contains(&measured.warm_up),
+            "{measured:?}"
+        );
+        assert_eq!(measured.window, Time::ms(window));
+        let operations = &measured.operations;
+        assert!(
+            operations.iter().all(|count| count.abs_diff(each) < 20),
+            "{measured:?}"
+        );
+        assert_eq!(
+            outcome.elapsed,
+            measured.window.times(operations.len() as u64)
+        );
+        assert_eq!(outcome.account().total(), outcome.elapsed.times(2));
+    }
+}
+
 /// A body's panic reaches the caller, whose thread can simulate again. Fails where the thread still
 /// counts as the vCPU's. Locks are made and dropped there, so nobody is woken.
 #[test]

@@ -6,56 +6,6 @@ fn is_preemption(mark: &Mark) -> bool {
     mark.what == What::Preempted
 }
 
-/// Preemptions of lock holders and of waiters are counted as such.
-#[test]
-fn preempted_holders_and_waiters_are_counted() {
-    let outcome = simulate(&machine(1, 1), &host(), 3, |vcpu| {
-        match vcpu {
-            0 => holds(0x1000),
-            1 => waits(0x1000),
-            _ => {}
-        }
-        work(Time::ms(20));
-        if vcpu == 0 {
-            releases(0x1000);
-        }
-    });
-    let of = |vcpu| marks(&outcome, |mark| is_preemption(mark) && mark.vcpu == vcpu);
-    let counts = outcome.counts;
-    assert!(counts.holders > 3 && counts.waiters > 3);
-    assert_eq!([counts.holders, counts.waiters], [0, 1].map(of));
-    assert_eq!(counts.preemptions, (0..3).map(of).sum());
-}
-
-/// Two vCPUs on one CPU pause for 10 ms each. One guest's host yields between them; that of two
-/// guests has nobody to yield to. Fails where a host looks for a target in other guests.
-#[test]
-fn a_yield_stays_in_its_guest() {
-    let (machine, host) = (machine(1, 1), exits());
-    let counts = [1, 2].map(|guests| {
-        let mut setup = setup(&machine, &host, 2);
-        setup.guests = guests;
-        let body = |_| Sim::pause(Pause::Iterations(2_000_000));
-        run(&setup, body, || true).unwrap().counts
-    });
-    assert!(counts[0].yields > 0);
-    assert_eq!(counts[1].yields, 0);
-    assert!(counts[1].pause_exits > 0 && counts[1].preemptions > 0);
-}
-
-/// Two vCPUs on one CPU alternate by yielding. Fails where `rests` counts as a preemption.
-#[test]
-fn a_yield_is_no_preemption() {
-    let outcome = simulate(&machine(1, 1), &host(), 2, |_| {
-        for _ in 0..50 {
-            work(Time::us(10));
-            rest();
-        }
-    });
-    assert!(marks(&outcome, is_preemption) > 50);
-    assert_eq!(outcome.counts.preemptions, 0);
-}
-
 /// One vCPU works and three spin for it, on one CPU. A spinner that has left the guest yields its
 /// CPU to a preempted one, so the worker need not wait for three slices. Fails where no spinner
 /// yields, where no vCPU counts as preempted, or where yields count as preemptions.
@@ -118,22 +68,6 @@ fn other_guests_do_not_count() {
     assert!(left > 0 && moved > 0, "{left} {moved}");
 }
 
-/// A preempted vCPU continues in its state when it has a CPU again. Fails where that is always
-/// work. A switch costs 1,100, and nothing else takes host time.
-#[test]
-fn a_preempted_spinner_still_spins() {
-    let outcome = simulate(&machine(1, 1), &host(), 2, |vcpu| match vcpu {
-        0 => Sim::pause(Pause::Iterations(2_000_000)),
-        _ => work(Time::ms(10)),
-    });
-    for (account, [spin, work]) in outcome.accounts.iter().zip([[10, 0], [0, 10]]) {
-        assert_eq!(account[State::Spin], Time::ms(spin));
-        assert_eq!(account[State::Work], Time::ms(work));
-        assert_eq!(account[State::Host].as_ps() % 1_100_000, 0);
-    }
-    assert_eq!(outcome.account().on_cpu(), outcome.elapsed);
-}
-
 /// With CFS and with EEVDF: vCPUs that compute until they are stopped. Exact up to a few slices at
 /// the end. Fails where `charge` charges no vCPU or another one, or no slice ends.
 #[test]
@@ -156,22 +90,6 @@ fn all_vcpus_get_the_same_share_of_the_cpus() {
             }
         }
     }
-}
-
-/// Two vCPUs run on the threads of one core, and the other core has become idle: one of the two
-/// moves there at the next balancing, and from then on both compute at full speed. Fails where only
-/// queues are balanced.
-#[test]
-fn an_idle_core_takes_one_of_two_siblings() {
-    // CPUs 0 and 2 are threads of core 0, CPU 1 is one of core 1.
-    let outcome = simulate(&machine(2, 2), &host(), 3, |vcpu| {
-        for _ in 0..if vcpu == 1 { 0 } else { 1_000 } {
-            work(Time::us(100));
-        }
-    });
-    let balance = host().scheduler.balance.0;
-    assert!(outcome.elapsed < Time::ms(100) + balance.times(3));
-    assert_eq!(outcome.counts.migrations, 1);
 }
 
 /// Two vCPUs share a CPU for three slices. A guest sees its vCPUs, and its host may tell which are

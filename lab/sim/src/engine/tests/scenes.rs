@@ -30,7 +30,6 @@ fn act(words: &[Own; 2], action: &str) {
             assert!(Sim::unobserved(|| word(name).load(Relaxed) == value(loaded)));
         }
         ["wait", name, value] => own(name).wait_for(number(value) as u32),
-        ["poll", name, loaded] => while word(name).load(Relaxed) != value(loaded) {},
         ["polls", name, polls] => spins(name, Spin::Polls(value(polls))),
         ["until", name, end] => spins(name, Spin::Until(Instant::from_nanos(number(end)))),
         ["halt", name] => halt(name, None, WakeClass::Waiter),
@@ -40,6 +39,14 @@ fn act(words: &[Own; 2], action: &str) {
         ["kick-all", name] => Sim::kick(word(name), Kick::All),
         ["kick-target", name] => Sim::kick(word(name), Kick::Target),
         ["move", from, to] => assert!(Sim::requeue(word(from), word(to))),
+        ["works", times] => (0..number(times)).for_each(|_| work(Time::us(100))),
+        ["rests", times] => (0..number(times)).for_each(|_| {
+            work(Time::us(10));
+            rest();
+        }),
+        ["holds"] => holds(0x1000),
+        ["waits"] => waits(0x1000),
+        ["releases"] => releases(0x1000),
         ["pause", turns] => Sim::pause(Pause::Iterations(value(turns))),
         ["pauses", turns] => (0..number(turns)).for_each(|_| Sim::pause(Pause::Iterations(1))),
         ["delay", nanos] => Sim::pause(Pause::Delay(number(nanos))),
@@ -59,11 +66,13 @@ fn play(scene: &str) -> String {
         .iter()
         .map(|line| line.split_once(" -> ").expect("an end"))
         .collect();
-    let (mut machine, mut host, mut others) = (machine(vcpus.len(), 1), host(), 0);
+    let (mut machine, mut host) = (machine(vcpus.len(), 1), host());
+    let (mut guests, mut others) = (1, 0);
     for key in keys.split_whitespace() {
         let is_of_machine = |name| Machine::keys().iter().any(|key| key.name == name);
         match key.split_once('=') {
             None => host = exits(),
+            Some(("guests", count)) => guests = count.parse().expect("a number"),
             Some(("others", count)) => others = count.parse().expect("a number"),
             Some((key, value)) if is_of_machine(key) => {
                 machine = spec::with(machine, key, value).expect("a machine");
@@ -73,7 +82,7 @@ fn play(scene: &str) -> String {
     }
     let words = [Own::new(), Own::new()];
     let mut setup = setup(&machine, &host, vcpus.len());
-    setup.others = others;
+    (setup.guests, setup.others) = (guests, others);
     let body = |vcpu: usize| {
         vcpus[vcpu]
             .0
@@ -104,6 +113,11 @@ fn play(scene: &str) -> String {
                 "kicks" => outcome.counts.kicks,
                 "kicked" => marks(&outcome, |mark| matches!(mark.what, What::Kicked(_))),
                 "exits" => outcome.counts.pause_exits,
+                "yields" => outcome.counts.yields,
+                "preemptions" => outcome.counts.preemptions,
+                "holders" => outcome.counts.holders,
+                "waiters" => outcome.counts.waiters,
+                "migrations" => outcome.counts.migrations,
                 name => unreachable!("{name} is not counted"),
             };
             two[1] = count.to_string();

@@ -2,42 +2,6 @@
 
 use super::*;
 
-/// Two waiters on one CPU have 2,000,000 polls each, which are 10 ms of iterations, and slices of
-/// 4 ms. Fails where time without a CPU uses polls up.
-#[test]
-fn a_preemption_uses_no_polls_up() {
-    let words = [Own::new(), Own::new()];
-    let outcome = simulate(&machine(1, 1), &host(), 2, |vcpu| {
-        at(BEGIN);
-        let limit = Spin::Polls(2_000_000);
-        let _ = Sim::wait_until(&words[vcpu].0, Relaxed, limit, |seen: u32| seen == 1);
-    });
-    assert!(outcome.counts.preemptions > 2);
-    for account in &outcome.accounts {
-        let spun = account[State::Spin].as_ns();
-        assert!(spun.abs_diff(10_000_000) <= 100, "{spun}");
-    }
-}
-
-/// Fails where a spinner that was preempted goes on with iterations that it had not begun: its time
-/// is over when it has a CPU again.
-#[test]
-fn a_spin_for_a_time_ends_after_a_preemption() {
-    let mut machine = machine(1, 1);
-    machine.costs.turn = Time::ns(70);
-    let spins: [fn(u64); 2] = [loops, |nanos| Sim::pause(Pause::Nanos(nanos))];
-    let [alone, at_once] = spins.map(|spin| {
-        let outcome = simulate(&machine, &host(), 2, |_| {
-            at(BEGIN);
-            spin(6_000_000);
-            now()
-        });
-        (outcome.results, outcome.counts.preemptions)
-    });
-    assert!(alone.1 > 0);
-    assert_eq!(at_once, alone);
-}
-
 /// Conditions of a wait may count (`hybrid` and `rwsem_count` charge polls). Fails where the engine
 /// judges a load twice, or not at all: each load is a hit or a transfer, and there are no others.
 #[test]
