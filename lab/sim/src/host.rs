@@ -94,7 +94,7 @@ pub struct Host {
 
 /// All hosts that have a name.
 static PRESETS: LazyLock<Vec<Host>> =
-    LazyLock::new(|| spec::presets(include_str!("host/presets.toml"), &Host::default()));
+    LazyLock::new(|| spec::presets(include_str!("host/presets.toml")));
 
 impl PauseExit {
     /// Returns it if there is one.

@@ -13,7 +13,7 @@ use crate::time::Time;
 
 /// All machines that have a name.
 pub static PRESETS: LazyLock<Vec<Machine>> =
-    LazyLock::new(|| spec::presets(include_str!("machine/presets.toml"), &Machine::default()));
+    LazyLock::new(|| spec::presets(include_str!("machine/presets.toml")));
 
 /// The largest number of cores of all sockets.
 pub const MOST_CORES: usize = 1024;
@@ -50,7 +50,7 @@ pub struct Place {
 
 /// Costs on a machine, as seen by one core without interference. Its
 /// [keys](crate::spec::Spec::keys) say what each is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Costs {
     pub hit: Time,
     pub locked: Time,
@@ -76,36 +76,6 @@ pub struct Costs {
     /// Each line has a place in the last-level cache, on a ring with the cores.
     pub ring: f64,
     pub sibling: f64,
-}
-
-impl Costs {
-    /// The constants of most presets: those that were fitted, since no source has them, and the
-    /// smallest among the documented store buffers. All others are zero.
-    pub const USUAL: Self = Self {
-        hit: Time::ZERO,
-        locked: Time::ZERO,
-        cluster: Time::ZERO,
-        socket: Time::ZERO,
-        shared: Time::ZERO,
-        across: Time::ZERO,
-        hop: Time::ZERO,
-        gap: Time::ns(15),
-        memory: Time::ZERO,
-        turn: Time::ZERO,
-        request: 1.0 / 3.0,
-        snoop: 0.25,
-        locks_line: 0.6,
-        stores: 32,
-        jitter: 0.25,
-        ring: 0.5,
-        sibling: 1.0,
-    };
-}
-
-impl Default for Costs {
-    fn default() -> Self {
-        Self::USUAL
-    }
 }
 
 /// A machine. Its [keys](crate::spec::Spec::keys) say what each field is.

@@ -25,7 +25,7 @@ pub struct Schedule {
     tasks: Vec<Task>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Cpu {
     current: Option<usize>,
     queue: Vec<usize>,
@@ -84,19 +84,12 @@ impl Schedule {
     /// little CPU time each.
     pub fn new(machine: &Machine, rules: Scheduler, vcpus: usize, random: &mut Random) -> Self {
         let count = machine.cpus();
+        let mut draw = |below: Time| Time::ps(random.random_range(0..below.as_ps()));
         let mut cpus: Vec<Cpu> = (0..count)
             .map(|_| Cpu {
-                current: None,
-                queue: Vec::new(),
-                min_vruntime: Time::ZERO,
-                slice: Time::ZERO,
-                idle: Time::ZERO,
                 mean_idle: rules.worth,
-                phase: Time::ps(random.random_range(0..rules.tick.as_ps())),
-                next: None,
-                skip: None,
-                reserved: false,
-                last: None,
+                phase: draw(rules.tick),
+                ..Cpu::default()
             })
             .collect();
         let order = match rules.placement {
@@ -107,7 +100,7 @@ impl Schedule {
             .map(|vcpu| {
                 let cpu = order[vcpu % count];
                 cpus[cpu].queue.push(vcpu);
-                let vruntime = Time::ps(random.random_range(0..rules.granularity.as_ps()));
+                let vruntime = draw(rules.granularity);
                 Task {
                     vruntime,
                     cpu,
@@ -160,9 +153,9 @@ impl Schedule {
     /// once and on the CPU of its task, and no other vCPU is.
     pub fn is_sound(&self, ready: impl Fn(usize) -> bool) -> bool {
         let mut places = vec![0; self.tasks.len()];
-        for (number, cpu) in self.cpus.iter().enumerate() {
-            for &vcpu in cpu.queue.iter().chain(&cpu.current) {
-                places[vcpu] += usize::from(self.tasks[vcpu].cpu == number);
+        for cpu in 0..self.cpus.len() {
+            for vcpu in self.runnable(cpu) {
+                places[vcpu] += usize::from(self.tasks[vcpu].cpu == cpu);
             }
         }
         let free = |cpu: &Cpu| cpu.current.is_none() && !cpu.reserved;
@@ -171,10 +164,15 @@ impl Schedule {
         !self.cpus.iter().any(wasted) && places.iter().enumerate().all(once)
     }
 
+    /// Returns the vCPUs that run on a CPU or are queued for it.
+    fn runnable(&self, cpu: usize) -> impl Iterator<Item = usize> {
+        let Cpu { current, queue, .. } = &self.cpus[cpu];
+        queue.iter().chain(current).copied()
+    }
+
     /// Charges the running vCPU for its time so far.
     fn charge(&mut self, now: Time, cpu: usize) {
-        let state = &mut self.cpus[cpu];
-        if let Some(current) = state.current {
+        if let Some(current) = self.cpus[cpu].current {
             let task = &mut self.tasks[current];
             task.vruntime += now.saturating_sub(task.began);
             task.began = now;
@@ -182,15 +180,10 @@ impl Schedule {
                 self.renew(current);
             }
         }
+        let vruntimes = self.runnable(cpu).map(|vcpu| self.tasks[vcpu].vruntime);
+        let least = vruntimes.min().unwrap_or(Time::ZERO);
         let state = &mut self.cpus[cpu];
-        let least = state
-            .queue
-            .iter()
-            .copied()
-            .chain(state.current)
-            .map(|vcpu| self.tasks[vcpu].vruntime)
-            .min();
-        state.min_vruntime = state.min_vruntime.max(least.unwrap_or(Time::ZERO));
+        state.min_vruntime = state.min_vruntime.max(least);
     }
 
     /// Returns the end of the running vCPU's slice; `None` while no other is queued.
@@ -220,10 +213,6 @@ impl Schedule {
         if let Some(current) = self.cpus[cpu].current {
             self.keep_lag(current);
         }
-        self.stop(now, cpu);
-    }
-
-    fn stop(&mut self, now: Time, cpu: usize) {
         let state = &mut self.cpus[cpu];
         state.last = state.current.take();
         state.idle = now;
@@ -231,9 +220,8 @@ impl Schedule {
 
     /// Moves the running vCPU back to the queue.
     pub fn preempt(&mut self, now: Time, cpu: usize) {
-        self.charge(now, cpu);
         let current = self.cpus[cpu].current;
-        self.stop(now, cpu);
+        self.leave(now, cpu);
         if let Some(current) = current {
             self.renew(current);
         }
@@ -266,34 +254,22 @@ impl Schedule {
         if self.rules.request.is_some() {
             return self.choose_earliest(cpu);
         }
+        let least = self.least(cpu, None)?;
         let state = &mut self.cpus[cpu];
-        let vruntime = |vcpu: usize| (self.tasks[vcpu].vruntime, vcpu);
-        let least = state
-            .queue
-            .iter()
-            .copied()
-            .min_by_key(|&vcpu| vruntime(vcpu))?;
+        let (next, skip) = (state.next.take(), state.skip.take());
         let bound = self.tasks[least].vruntime + self.rules.wakeup;
-        let fair = |vcpu: usize| self.tasks[vcpu].vruntime <= bound;
-        let mut choice = least;
-        if state.skip == Some(least) {
-            let second = state
-                .queue
-                .iter()
-                .copied()
-                .filter(|&vcpu| vcpu != least)
-                .min_by_key(|&vcpu| vruntime(vcpu));
-            choice = second.filter(|&vcpu| fair(vcpu)).unwrap_or(least);
-        }
-        if let Some(next) = state.next
-            && state.queue.contains(&next)
-            && fair(next)
-        {
-            choice = next;
-        }
-        state.skip = None;
-        state.next = None;
-        Some(choice)
+        let fair = |vcpu: &usize| self.tasks[*vcpu].vruntime <= bound;
+        let next = next.filter(|next| self.cpus[cpu].queue.contains(next));
+        let next = next.filter(fair);
+        next.or_else(|| self.least(cpu, skip).filter(fair))
+            .or(Some(least))
+    }
+
+    /// Returns the vCPU of the queue with the least CPU time, but for this one.
+    fn least(&self, cpu: usize, but: Option<usize>) -> Option<usize> {
+        let others = self.cpus[cpu].queue.iter().copied();
+        let others = others.filter(|&vcpu| Some(vcpu) != but);
+        others.min_by_key(|&vcpu| (self.tasks[vcpu].vruntime, vcpu))
     }
 
     fn load(&self, cpu: usize) -> usize {

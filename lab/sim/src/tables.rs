@@ -5,7 +5,6 @@
 //! mapping whose pages are released in between: then they are all zero again, as every new table
 //! is.
 
-use std::cell::Cell;
 use std::mem::size_of;
 use std::ptr;
 use std::sync::Mutex;
@@ -44,8 +43,6 @@ impl Drop for Own {
 
 thread_local! {
     static OWN: Own = Own(take());
-    /// The same, found faster.
-    static SET: Cell<Option<&'static Pages>> = const { Cell::new(None) };
 }
 
 fn take() -> &'static Pages {
@@ -82,11 +79,7 @@ pub fn family_storage() -> &'static FamilyStorage {
 
 #[inline]
 fn pages() -> &'static Pages {
-    SET.get().unwrap_or_else(|| {
-        let pages = OWN.with(|own| own.0);
-        SET.set(Some(pages));
-        pages
-    })
+    OWN.with(|own| own.0)
 }
 
 /// Clears all tables of this thread: contents that locks of earlier simulations have left there

@@ -128,42 +128,31 @@ macro_rules! locked {
 
 word!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
-/// Changes a part of the word by one instruction, as x86 can. Returns the old value, whether it was
-/// changed or not.
-macro_rules! part {
-    ($self:ident, $order:expr, $change:expr) => {
-        $self.access(Access::Locked, |word| {
-            match word.fetch_update($order, loads($order), $change) {
-                Ok(old) | Err(old) => old,
-            }
-        })
-    };
-}
-
-/// Returns the ordering of a load by an instruction of this ordering.
-fn loads(order: Ordering) -> Ordering {
-    match order {
-        Ordering::Release => Relaxed,
-        Ordering::AcqRel => Ordering::Acquire,
-        order => order,
-    }
-}
-
-/// Stores to a part of the word.
-macro_rules! part_store {
-    ($self:ident, $bits:expr, $value:expr, $order:expr) => {{
-        debug_assert!(matches!($order, Relaxed | Ordering::Release));
-        let (bits, value) = ($bits, $value);
-        $self.set(bits, value, || {
-            let _ = $self
-                .0
-                .fetch_update($order, Relaxed, |old| Some(old & !bits | value));
-        });
-    }};
-}
-
 macro_rules! lanes {
     ($word:ty, $whole:ty, $half:ty, $bits:literal) => {
+        impl $word {
+            /// Stores to these bits.
+            fn store_part(&self, bits: $whole, value: $whole, order: Ordering) {
+                debug_assert!(matches!(order, Relaxed | Ordering::Release));
+                let change = |old| Some(old & !bits | value);
+                self.set(bits, value, || {
+                    let _ = self.0.fetch_update(order, Relaxed, change);
+                });
+            }
+
+            /// Changes the word by one instruction, as x86 can a part of it. `Err` has the word
+            /// that `change` refused; a refusal orders nothing.
+            fn update(
+                &self,
+                order: Ordering,
+                change: impl FnMut($whole) -> Option<$whole>,
+            ) -> Result<$whole, $whole> {
+                self.access(Access::Locked, |word| {
+                    word.fetch_update(order, Relaxed, change)
+                })
+            }
+        }
+
         impl Lanes<$whole, $half> for $word {
             fn join(low: $half, high: $half) -> $whole {
                 <$whole>::from(high) << $bits | <$whole>::from(low)
@@ -178,15 +167,11 @@ macro_rules! lanes {
                 Self::join(Self::low(word).wrapping_add(value), Self::high(word))
             }
             fn low_store(&self, value: $half, order: Ordering) {
-                part_store!(
-                    self,
-                    <$whole>::from(<$half>::MAX),
-                    <$whole>::from(value),
-                    order
-                );
+                self.store_part(<$half>::MAX.into(), value.into(), order);
             }
             fn low_fetch_add(&self, value: $half, order: Ordering) -> $half {
-                Self::low(part!(self, order, |old| Some(Self::add_low(old, value))))
+                let old = self.update(order, |old| Some(Self::add_low(old, value)));
+                Self::low(old.unwrap_or_else(|old| old))
             }
             fn low_compare_exchange(
                 &self,
@@ -194,17 +179,14 @@ macro_rules! lanes {
                 new: $half,
                 order: Ordering,
             ) -> Result<$half, $half> {
-                let old = part!(self, order, |old| {
+                let old = self.update(order, |old| {
                     (Self::low(old) == current).then(|| Self::join(new, Self::high(old)))
                 });
-                let old = Self::low(old);
-                if old == current { Ok(old) } else { Err(old) }
+                old.map(Self::low).map_err(Self::low)
             }
             fn high_swap(&self, value: $half, order: Ordering) -> $half {
-                Self::high(part!(self, order, |old| Some(Self::join(
-                    Self::low(old),
-                    value
-                ))))
+                let old = self.update(order, |old| Some(Self::join(Self::low(old), value)));
+                Self::high(old.unwrap_or_else(|old| old))
             }
         }
     };
@@ -215,19 +197,20 @@ lanes!(U32, u32, u16, 16);
 
 impl ByteLanes for U32 {
     fn byte0_store(&self, value: u8, order: Ordering) {
-        part_store!(self, 0xff, u32::from(value), order);
+        self.store_part(0xff, value.into(), order);
     }
     fn byte1_store(&self, value: u8, order: Ordering) {
-        part_store!(self, 0xff00, u32::from(value) << 8, order);
+        self.store_part(0xff00, u32::from(value) << 8, order);
     }
     fn byte0_swap(&self, value: u8, order: Ordering) -> u8 {
-        part!(self, order, |old| Some(old & !0xff | u32::from(value))) as u8
+        let old = self.update(order, |old| Some(old & !0xff | u32::from(value)));
+        old.unwrap_or_else(|old| old) as u8
     }
     fn byte0_compare_exchange(&self, current: u8, new: u8, order: Ordering) -> Result<u8, u8> {
-        let old = part!(self, order, |old: u32| {
+        let old = self.update(order, |old| {
             (old as u8 == current).then_some(old & !0xff | u32::from(new))
-        }) as u8;
-        if old == current { Ok(old) } else { Err(old) }
+        });
+        old.map(|old| old as u8).map_err(|old| old as u8)
     }
 }
 

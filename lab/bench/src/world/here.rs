@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use overlock_sim::Time;
 use overlock_sim::host::{Host, Scheduler};
-use overlock_sim::machine::{Costs, Level, Links, MOST_CORES, Machine};
+use overlock_sim::machine::{Costs, Level, Links, MOST_CORES, Machine, PRESETS};
 use rustix::thread::{CpuSet, futex, sched_setaffinity};
 
 /// The name of the machine, and of the host that goes with it.
@@ -51,7 +51,7 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
             turn: Time::from_ns(costs.turn),
             ring: 0.0,
             sibling: 1.0,
-            ..Costs::USUAL
+            ..PRESETS[0].costs
         },
     };
     let wakes = wake_up(first, last);

@@ -13,14 +13,9 @@ impl Schedule {
     /// Returns the sum of the CPU times of the vCPUs that run on a CPU or are queued for it, and
     /// their number.
     fn totals(&self, cpu: usize) -> (u128, u128) {
-        let state = &self.cpus[cpu];
-        let times = state.queue.iter().chain(&state.current);
-        times.fold((0, 0), |(sum, count), &vcpu| {
-            (
-                sum + u128::from(self.tasks[vcpu].vruntime.as_ps()),
-                count + 1,
-            )
-        })
+        let vruntime = |vcpu: usize| u128::from(self.tasks[vcpu].vruntime.as_ps());
+        let times = self.runnable(cpu).map(vruntime);
+        times.fold((0, 0), |(sum, count), time| (sum + time, count + 1))
     }
 
     /// Whether the lag of `vcpu`, on its CPU, is not negative.
@@ -54,17 +49,13 @@ impl Schedule {
         }
     }
 
-    /// Returns the lag of `vcpu`, in picoseconds, which is two requests at most either way.
-    fn lag(&self, vcpu: usize) -> i64 {
+    /// `vcpu` is about to leave its CPU. Its lag is two requests at most either way.
+    pub(super) fn keep_lag(&mut self, vcpu: usize) {
         let (sum, count) = self.totals(self.tasks[vcpu].cpu);
         let mean = (sum / count.max(1)) as i64;
         let most = self.rules.request.map_or(0, |request| request.as_ps() * 2) as i64;
-        (mean - self.tasks[vcpu].vruntime.as_ps() as i64).clamp(-most, most)
-    }
-
-    /// `vcpu` is about to leave its CPU.
-    pub(super) fn keep_lag(&mut self, vcpu: usize) {
-        self.tasks[vcpu].lag = self.lag(vcpu);
+        let task = &mut self.tasks[vcpu];
+        task.lag = (mean - task.vruntime.as_ps() as i64).clamp(-most, most);
     }
 
     /// Sets the CPU time of `vcpu`, which is about to be queued for `cpu`, so that it has the lag

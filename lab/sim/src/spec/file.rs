@@ -85,22 +85,22 @@ fn base_of<'t>(table: &'t DeTable<'_>) -> Result<Cow<'t, str>, Fault> {
     Ok(shown(base.get_ref()))
 }
 
-/// Reads presets: a table for each, in which keys differ from `base`, or from the preset that the
-/// table names as its base, before it.
+/// Reads presets: a table for each. Its keys differ from those of the preset above that it names as
+/// its base, if it names one.
 ///
 /// # Panics
 ///
 /// If the text has a mistake.
-pub(crate) fn presets<T: Spec>(text: &str, base: &T) -> Vec<T> {
+pub(crate) fn presets<T: Spec + Default>(text: &str) -> Vec<T> {
     let mut presets: Vec<T> = Vec::new();
     let all = read("presets", text, |tables| {
         for (name, table) in in_order(tables) {
             let table = table.as_table().expect("each preset is a table");
-            let base = match base_of(table) {
-                Ok(name) => presets.iter().find(|preset| preset.name() == name),
-                Err(_) => Some(base),
+            let base = |name| presets.iter().find(|preset| preset.name() == name);
+            let mut preset = match base_of(table) {
+                Ok(name) => base(name).expect("the base is above").clone(),
+                Err(_) => T::default(),
             };
-            let mut preset = base.expect("the base is above").clone();
             let (about, pairs) = entries(table)?;
             preset.rename(name.to_owned(), about.unwrap_or_default());
             for (key, text) in pairs {
