@@ -2,31 +2,6 @@
 
 use super::*;
 
-/// Each of two vCPUs stores to its word and loads the other's. Fails where stores do not enter the
-/// buffer, where sequentially consistent ones do, or where a heavy barrier ignores the buffers of
-/// other vCPUs.
-#[test]
-fn a_load_may_precede_a_store_before_it() {
-    let none: [fn(); 2] = [|| (), || ()];
-    let barriers: [fn(); 2] = [Sim::light_barrier, Sim::heavy_barrier];
-    for (order, barriers, precedes) in [
-        (Release, none, true),
-        (SeqCst, none, false),
-        (Release, barriers, false),
-    ] {
-        let words = [Own::new(), Own::new()];
-        let outcome = simulate(&machine(2, 1), &host(), 2, |vcpu| {
-            // Each has the other's line, and only that.
-            words[1 - vcpu].take();
-            at(BEGIN);
-            words[vcpu].0.store(1, order);
-            barriers[vcpu]();
-            words[1 - vcpu].0.load(Relaxed)
-        });
-        assert_eq!(outcome.results == [0, 0], precedes, "{order:?}");
-    }
-}
-
 /// A locked instruction takes 8, a load or store 2. Fails where a word on the own stack has a cache
 /// line: which words share one would depend on the compiler. Fails where a store to it enters the
 /// buffer: it may be moved.
@@ -88,28 +63,4 @@ fn a_store_to_a_word_that_has_ended_is_forgotten() {
         assert_eq!(place.0.load(Relaxed), 0);
     };
     scene(&host(), &[&body]);
-}
-
-/// Stores that fit into the buffer take a hit each. The next one waits until there is room: lines
-/// take 600 here.
-#[test]
-fn a_full_buffer_makes_the_vcpu_wait() {
-    let words: Vec<Own> = (0..40).map(|_| Own::new()).collect();
-    let mut slow = machine(2, 1);
-    slow.costs.socket = Time::ns(600);
-    let outcome = simulate(&slow, &host(), 2, |vcpu| {
-        if vcpu == 0 {
-            words.iter().for_each(Own::take);
-            return vec![];
-        }
-        at(40_000);
-        let stored = |word: &Own| {
-            word.0.store(1, Relaxed);
-            now().as_ns()
-        };
-        words.iter().map(stored).collect()
-    });
-    let times = &outcome.results[1];
-    assert_eq!(times[31], 40_000 + 32 * 2);
-    assert!(times[32] > times[31] + 2);
 }

@@ -86,7 +86,7 @@ fn figures_end_at_the_stop() {
     assert!(outcome.counts.preemptions < lost(Time::MAX));
 }
 
-/// Two vCPUs share a CPU in slices of 4 ms, so both have had it twice after 12. Five windows of 4 ms
+/// Two vCPUs share a CPU in slices of 4 ms: both have had it twice after 12. Five windows of 4 ms
 /// have 400 operations of 10 us each then. If every second one has none, they are merged in pairs.
 /// Fails where the warm-up counts or ends early, or where windows that do not agree are the last.
 #[test]

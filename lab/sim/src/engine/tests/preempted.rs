@@ -36,38 +36,6 @@ fn spinners_yield_to_preempted_vcpus() {
     assert!(yielding < Time::ms(40) && slices > Time::ms(60));
 }
 
-/// Three other vCPUs compute on the two CPUs. When vCPU 1 has ended, one of the three on the other
-/// CPU moves to its CPU. Fails where events of other guests are counted.
-#[test]
-fn other_guests_do_not_count() {
-    let (machine, host) = (machine(2, 1), host());
-    let (mut moved, mut left) = (0, 0);
-    for seed in 0..6 {
-        let mut setup = setup(&machine, &host, 2);
-        (setup.others, setup.seed, setup.stop_after) = (3, seed, Time::ms(1_000));
-        let body = |vcpu: usize| work(Time::ms(60 * (1 - vcpu as u64)));
-        let outcome = run(&setup, body, || true).unwrap();
-        let lost = |own| {
-            marks(&outcome, |mark| {
-                is_preemption(mark) && own == (mark.vcpu < 2)
-            })
-        };
-        let (mut place, mut moves) = ([None; 5], [0; 2]);
-        for mark in &outcome.trace {
-            if let What::On(cpu) = mark.what {
-                let before = place[mark.vcpu].replace(cpu);
-                let moves = &mut moves[usize::from(mark.vcpu < 2)];
-                *moves += u64::from(before.is_some_and(|before| before != cpu));
-            }
-        }
-        assert_eq!(outcome.counts.preemptions, lost(true));
-        assert_eq!(outcome.counts.migrations, moves[1]);
-        left += lost(false);
-        moved += moves[0];
-    }
-    assert!(left > 0 && moved > 0, "{left} {moved}");
-}
-
 /// With CFS and with EEVDF: vCPUs that compute until they are stopped. Exact up to a few slices at
 /// the end. Fails where `charge` charges no vCPU or another one, or no slice ends.
 #[test]
