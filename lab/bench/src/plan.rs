@@ -113,9 +113,7 @@ impl Plan {
 
     /// Whether the lock takes so many threads.
     pub fn fits(&self, lock: usize, threads: usize) -> bool {
-        self.locks[lock]
-            .most_threads
-            .is_none_or(|most| self.threads[threads] <= most)
+        self.locks[lock].takes(self.threads[threads])
     }
 }
 

@@ -307,6 +307,11 @@ fn runs_in<W: Listed>(entry: &Entry) -> bool {
 }
 
 impl Entry {
+    /// Whether so many threads may use it at once.
+    pub fn takes(&self, threads: usize) -> bool {
+        self.most_threads.is_none_or(|most| threads <= most)
+    }
+
     fn line(&self, default: bool) -> String {
         let mark = if default { '*' } else { ' ' };
         let most = self

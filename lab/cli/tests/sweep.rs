@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
-use overlock_study::sweep::merge::Merged;
-use overlock_study::sweep::{Build, Outcome, Part};
+use overlock_study::case::Outcome;
+use overlock_study::sweep::Sweep;
 use predicates::prelude::*;
+use predicates::str::contains;
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,18 +26,8 @@ fn sim(command: &str) -> Command {
 }
 
 /// Twelve simulations, of fewer vCPUs than CPUs: others have a warm-up of many time slices.
-const SMALL: [&str; 10] = [
-    "--locks",
-    "ticket,hybrid",
-    "--vcpus",
-    "3,12",
-    "--workloads",
-    "micro:cs=95",
-    "--seeds",
-    "1..3",
-    "--seconds",
-    "0.0002",
-];
+const SMALL: &str = "--locks ticket,hybrid --vcpus 3,12 --workloads micro:cs=95 --seeds 1..3 \
+                     --seconds 0.0002";
 
 struct Place(TempDir);
 
@@ -55,7 +46,9 @@ impl Place {
 
     fn sweep(&self, name: &str, more: &[&str]) -> Assert {
         let mut command = sim("sweep");
-        command.args(SMALL).args(["--out", &self.path(name)]);
+        command
+            .args(SMALL.split(' '))
+            .args(["--out", &self.path(name)]);
         command.args(more).assert()
     }
 
@@ -66,20 +59,6 @@ impl Place {
         command.assert()
     }
 
-    /// A file of these results.
-    fn write(&self, name: &str, part: Part) {
-        let merged = Merged {
-            build: part.build,
-            grid: part.grid,
-            lines: part.lines,
-            missing: Vec::new(),
-            duplicates: 0,
-        };
-        merged
-            .write(fs::File::create(self.path(name)).unwrap())
-            .unwrap();
-    }
-
     /// All of the small grid, merged.
     fn whole(&self) -> String {
         self.sweep("whole", &["--jobs", "3"]).success();
@@ -87,11 +66,13 @@ impl Place {
         self.read("whole.merged")
     }
 
-    /// The same, read. Its lines have the grid's order, and not that in which simulations end.
-    fn part(&self) -> Part {
-        Part::read(Path::new(&self.path("whole.merged")))
-            .unwrap()
-            .unwrap()
+    /// The file `other`: the whole with a change.
+    fn change(&self, change: impl FnOnce(&mut Sweep)) {
+        let whole = Sweep::read(Path::new(&self.path("whole.merged")));
+        let mut other = whole.unwrap().unwrap();
+        change(&mut other);
+        let file = fs::File::create(self.path("other")).unwrap();
+        other.write(file).unwrap();
     }
 }
 
@@ -110,10 +91,8 @@ fn shards_merged_are_the_whole() {
     place
         .merge(&parts, "all")
         .success()
-        .stdout(predicate::str::contains(
-            "e5-2699v3, kvm, micro:cs=95ns, 12 vCPUs",
-        ))
-        .stdout(predicate::str::contains("Mop/s"))
+        .stdout(contains("e5-2699v3, kvm, micro:cs=95ns, 12 vCPUs"))
+        .stdout(contains("Mop/s"))
         .stderr("overlock-lab: 3 results were there more than once\n");
     assert_eq!(place.read("all"), whole);
     // A merged file can be merged again, and resumed.
@@ -151,23 +130,6 @@ fn a_line_is_what_the_simulation_told() {
 }
 
 #[test]
-fn a_sweep_goes_on_after_a_half_written_line() {
-    let place = Place::new();
-    let whole = place.whole();
-    let file = place.read("whole");
-    for length in [10, 600, file.len() / 2, file.len() - 1] {
-        fs::write(place.path("cut"), &file[..length]).unwrap();
-        place
-            .sweep("cut", &["--quiet"])
-            .success()
-            .stdout("")
-            .stderr("");
-        place.merge(&["cut"], "cut.merged").success();
-        assert_eq!(place.read("cut.merged"), whole, "after {length} bytes");
-    }
-}
-
-#[test]
 fn what_is_missing_is_named() {
     let place = Place::new();
     place.sweep("half", &["--shard", "2/2"]).success();
@@ -175,60 +137,59 @@ fn what_is_missing_is_named() {
     place
         .merge(&["half", "none"], "all")
         .code(1)
-        .stderr(predicate::str::contains("none has no results yet"))
-        .stderr(predicate::str::contains(
+        .stderr(contains("none has no results yet"))
+        .stderr(contains(
             "missing: e5-2699v3, kvm, micro:cs=95ns, 3 vCPUs, ticket, seed 1",
         ))
-        .stderr(predicate::str::contains("6 of 12 simulations are missing"));
+        .stderr(contains("6 of 12 simulations are missing"));
     assert_eq!(place.read("all").lines().count(), 1 + 6);
     place
         .merge(&["none"], "all")
         .code(2)
-        .stderr(predicate::str::contains("no part has any results"));
+        .stderr(contains("no part has any results"));
 }
 
+/// Fails where results or builds are not compared.
 #[test]
-fn contradictions_are_refused() {
+fn contradictions_and_other_builds_are_refused() {
+    type Change = fn(&mut Sweep);
     let place = Place::new();
     let whole = place.whole();
-    let mut other = place.part();
-    if let Outcome::Measured(measured) = &mut other.lines[0].outcome {
-        measured.total += 1;
-    }
-    place.write("other", other);
-    refused(
-        place.merge(&["whole", "other"], "all"),
-        &["other", "contradicts", "whole", "of one build", "seed 1"],
-    );
+    place.change(|other| {
+        if let Some(Outcome::Measured(measured)) = &mut other.outcomes[0] {
+            measured.total += 1;
+        }
+    });
+    let says = ["other", "contradicts", "whole", "of one build", "seed 1"];
+    refused(place.merge(&["whole", "other"], "all"), &says);
     assert!(!Path::new(&place.path("all")).exists());
     assert_eq!(place.read("whole.merged"), whole);
-}
 
-/// Fails where builds are not compared.
-#[test]
-fn other_builds_are_refused() {
-    let place = Place::new();
-    place.whole();
-    let with = |change: fn(&mut Build)| {
-        let mut other = place.part();
-        change(&mut other.build);
-        place.write("other", other);
-    };
-    let says = |says: [&str; 2]| {
-        let resumed = [&["other: line 1 is of overlock"], &says[..]].concat();
-        refused(place.sweep("other", &[]), &resumed);
-        refused(place.merge(&["whole", "other"], "all"), &resumed);
-    };
-    with(|build| build.commit = "4d92672".to_owned());
-    says(["(commit 4d92672", "whose results are not those of"]);
-    with(|build| build.changes = Some("89abcdef".to_owned()));
-    says(["with changes 89abcdef", "whose results are not those of"]);
-    with(|build| build.program = "0.0.9".to_owned());
-    says(["overlock 0.0.9", "whose results are not those of"]);
-    with(|build| build.checks ^= true);
-    says(["with checks for misuse", "whose results are not those of"]);
-    with(|build| build.profile = "quick".to_owned());
-    says(["profile quick", "whose results are not those of"]);
+    let changes: [(&str, Change); 5] = [
+        ("(commit 4d92672", |other| {
+            other.build.commit = "4d92672".to_owned()
+        }),
+        ("with changes 89abcdef", |other| {
+            other.build.changes = Some("89abcdef".to_owned())
+        }),
+        ("overlock 0.0.9", |other| {
+            other.build.program = "0.0.9".to_owned()
+        }),
+        ("with checks for misuse", |other| other.build.checks ^= true),
+        ("profile quick", |other| {
+            other.build.profile = "quick".to_owned()
+        }),
+    ];
+    for (says, change) in changes {
+        place.change(change);
+        let says = [
+            "other: line 1 is of overlock",
+            says,
+            "whose results are not those of",
+        ];
+        refused(place.sweep("other", &[]), &says);
+        refused(place.merge(&["whole", "other"], "all"), &says);
+    }
     // Alone it has tables, whichever build has simulated it.
     place.merge(&["other"], "all").success();
     assert_eq!(place.read("all"), place.read("other"));
@@ -237,28 +198,15 @@ fn other_builds_are_refused() {
 #[test]
 fn files_of_something_else_are_refused() {
     let place = Place::new();
-    let whole = place.whole();
-    let with = |name: &str, content: &str| fs::write(place.path(name), content).unwrap();
-    with("text", "something else\n");
+    place.whole();
+    fs::write(place.path("text"), "something else\n").unwrap();
     let no_file = ["text", "is no file of `overlock-lab sim sweep`"];
     refused(place.sweep("text", &[]), &no_file);
     refused(place.merge(&["text"], "all"), &no_file);
-    with(
-        "new",
-        &whole.replacen(r#""version":4"#, r#""version":9"#, 1),
-    );
-    refused(place.sweep("new", &[]), &["is of format 9", "has format 4"]);
     let of_another = ["is of another grid, with seeds 1,2,3"];
     refused(place.sweep("whole", &["--seeds", "7"]), &of_another);
     place.sweep("seven", &["--seeds", "7"]).success();
     refused(place.merge(&["seven", "whole"], "all"), &of_another);
-    let grid = ["sweep", "--vcpus", "3", "--out"];
-    let mut other = overlock_lab();
-    other.arg("sim").args(grid).arg(place.path("whole"));
-    refused(
-        other.assert(),
-        &["whole", "is of another grid, with workloads"],
-    );
     let nowhere = place.path("missing/out");
     refused(sim("merge").arg(&nowhere).assert(), &[&nowhere]);
 }
@@ -271,7 +219,7 @@ fn a_sweep_whose_messages_cannot_be_written_goes_on() {
     let full = || fs::File::options().write(true).open("/dev/full").unwrap();
     let sweep = |out: &str, stderr: Stdio| {
         let mut command = Process::new(env!("CARGO_BIN_EXE_overlock-lab"));
-        command.args(["sim", "sweep"]).args(SMALL);
+        command.args(["sim", "sweep"]).args(SMALL.split(' '));
         command.args(["--jobs", "1", "--out", &place.path(out)]);
         command.stderr(stderr);
         command.status().unwrap()
@@ -289,63 +237,57 @@ fn a_sweep_whose_messages_cannot_be_written_goes_on() {
 
 #[test]
 fn bad_use_is_refused_in_one_line_with_what_is_valid() {
-    let bad = |args: &[&str], says: &[&str]| {
-        let place = Place::new();
+    let place = Place::new();
+    for (args, says) in [
+        ("--shard 0/4", "--shard 0/4|such as 3/16"),
+        ("--shard 4", "--shard 4|such as 3/16"),
+        ("--machines pdp-11", "unknown machine 'pdp-11'|barcelona"),
+        (
+            "--machines barcelona:cores=99",
+            "barcelona:cores=99: cores 99|from 1 to 16",
+        ),
+        ("--hosts xen", "unknown host 'xen'|kvm"),
+        ("--locks std", "'std'|the locks are|hybrid"),
+        ("--vcpus 0", "--vcpus 0|from 1 to 4096"),
+        ("--vcpus 9..5", "--vcpus 9..5|1..3"),
+        ("--vcpus 0x", "--vcpus 0x|such as 0.25x or 2x"),
+        ("--vcpus manyx", "--vcpus manyx|such as 0.25x"),
+        ("--vcpus 200x", "7200 vCPUs on e5-2699v3|1 to 4096"),
+        ("--seeds x", "--seeds x|whole numbers"),
+        ("--seeds 1..9999999", "more than 1000000"),
+        ("--seconds 0", "--seconds 0"),
+        ("--jobs 0", "--jobs 0|from 1"),
+        (
+            "--jobs 4096 --vcpus 4096",
+            "--jobs 4096|simulations of 4096 vCPUs|max_map_count",
+        ),
+        (
+            "--workloads micro:cs=x",
+            "micro:cs=x: cs must be a time from 0ns to 1s",
+        ),
+        ("--workloads macro", "unknown workload 'macro'|micro"),
+        (
+            "--workloads micro,rw",
+            "micro and rw|different kinds of locks",
+        ),
+        (
+            "--locks pv_ticket_small --vcpus 128",
+            "no lock takes so many vCPUs",
+        ),
+        ("--out -", "--out -|need a file"),
+    ] {
+        let (vcpus, out) = ("--vcpus 4", format!("--out {}", place.path("out")));
         let mut command = sim("sweep");
-        if !args.contains(&"--vcpus") {
-            command.args(["--vcpus", "4"]);
+        for default in [vcpus, &out] {
+            if !args.contains(&default[..5]) {
+                command.args(default.split(' '));
+            }
         }
-        command.args(args).args(["--out", &place.path("out")]);
-        refused(command.assert(), says);
+        let says: Vec<&str> = says.split('|').collect();
+        refused(command.args(args.split(' ')).assert(), &says);
         assert!(!Path::new(&place.path("out")).exists());
-    };
-    for shard in ["0/4", "5/4", "4", "x/y", "1/0"] {
-        bad(&["--shard", shard], &["--shard", shard, "such as 3/16"]);
     }
-    bad(
-        &["--machines", "pdp-11"],
-        &["unknown machine 'pdp-11'", "barcelona"],
-    );
-    bad(
-        &["--machines", "barcelona:cores=99"],
-        &["barcelona:cores=99: cores 99", "from 1 to 16"],
-    );
-    bad(&["--hosts", "xen"], &["unknown host 'xen'", "kvm"]);
-    bad(&["--locks", "std"], &["'std'", "the locks are", "hybrid"]);
-    bad(&["--vcpus", "0"], &["--vcpus 0", "from 1 to 4096"]);
-    bad(&["--vcpus", "9..5"], &["--vcpus 9..5", "1..3"]);
-    bad(&["--vcpus", "0x"], &["--vcpus 0x", "such as 0.25x or 2x"]);
-    bad(&["--vcpus", "manyx"], &["--vcpus manyx", "such as 0.25x"]);
-    bad(
-        &["--vcpus", "200x"],
-        &["7200 vCPUs on e5-2699v3", "1 to 4096"],
-    );
-    bad(&["--seeds", "x"], &["--seeds x", "whole numbers"]);
-    bad(&["--seeds", "1..9999999"], &["more than 1000000"]);
-    bad(&["--seconds", "0"], &["--seconds 0"]);
-    bad(&["--jobs", "0"], &["--jobs 0", "from 1"]);
-    bad(
-        &["--jobs", "4096", "--vcpus", "4096"],
-        &["--jobs 4096", "simulations of 4096 vCPUs", "max_map_count"],
-    );
-    bad(
-        &["--workloads", "micro:cs=x"],
-        &["micro:cs=x: cs must be a time from 0ns to 1s"],
-    );
-    bad(
-        &["--workloads", "macro"],
-        &["unknown workload 'macro'", "micro"],
-    );
-    bad(
-        &["--workloads", "micro,rw"],
-        &["micro and rw", "different kinds of locks"],
-    );
-    let small = ["--locks", "pv_ticket_small", "--vcpus", "128"];
-    bad(&small, &["no lock takes so many vCPUs"]);
     refused(sim("sweep").args(["--vcpus", "4"]).assert(), &["--out"]);
-    let mut on_stdout = sim("sweep");
-    on_stdout.args(["--vcpus", "4", "--out", "-"]);
-    refused(on_stdout.assert(), &["--out -", "need a file"]);
     refused(sim("merge").assert(), &["PART"]);
 }
 
@@ -354,25 +296,23 @@ fn a_failure_is_kept_and_told_at_the_end() {
     let place = Place::new();
     place.whole();
     // A lock that fails, as its line says.
-    let mut failed = Part::read(Path::new(&place.path("whole.merged")))
-        .unwrap()
-        .unwrap();
-    failed.lines.truncate(1);
-    let error = "does not exclude".to_owned();
-    failed.lines[0].outcome = Outcome::Failed { error };
-    place.write("failed", failed);
+    place.change(|failed| {
+        failed.outcomes.fill(None);
+        let error = "does not exclude".to_owned();
+        failed.outcomes[0] = Some(Outcome::Failed { error });
+    });
     let told = "1 of 12 simulations failed, first e5-2699v3, kvm, micro:cs=95ns, 3 vCPUs, ticket, seed 1: does not exclude";
     // It is not tried again: it would do the same.
     place
-        .sweep("failed", &[])
+        .sweep("other", &[])
         .code(1)
-        .stderr(predicate::str::contains("1 of them done already"))
-        .stderr(predicate::str::contains(told));
+        .stderr(contains("1 of them done already"))
+        .stderr(contains(told));
     place
-        .merge(&["failed"], "all")
+        .merge(&["other"], "all")
         .code(1)
-        .stdout(predicate::str::contains("failed"))
-        .stderr(predicate::str::contains(told));
+        .stdout(contains("failed"))
+        .stderr(contains(told));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use itertools::Itertools;
 use overlock_report::numbers::rate;
 use overlock_report::picture::{
     Axis, COLOURS, Chart, Color, HPos, Point, VPos, WHITE, pen, picture,
@@ -48,14 +49,14 @@ const COLLAPSE: f64 = 10.0;
 pub fn write(out: impl Write, title: &str, cpus: usize, curves: &[Curve]) -> io::Result<()> {
     let level = |point: &Rate| point.threads as f64 / cpus as f64;
     let all = || curves.iter().flat_map(|curve| &curve.points);
-    let mut levels: Vec<f64> = all().map(level).collect();
-    levels.sort_by(f64::total_cmp);
-    levels.dedup();
+    let levels = all()
+        .map(level)
+        .sorted_by(f64::total_cmp)
+        .dedup()
+        .collect_vec();
     let figures = || all().map(|point| point.ops_per_sec);
-    let (least, most) = figures().fold((f64::INFINITY, 0.0_f64), |(least, most), ops| {
-        (least.min(ops), most.max(ops))
-    });
-    let is_log = most > COLLAPSE * least;
+    let most = figures().fold(0.0, f64::max);
+    let is_log = figures().any(|figure| most > COLLAPSE * figure);
     let y = match is_log {
         true => Axis::powers(figures(), rate),
         false => Axis::up_to(most / 1e6),
@@ -110,33 +111,27 @@ pub fn write(out: impl Write, title: &str, cpus: usize, curves: &[Curve]) -> io:
 mod tests {
     use super::*;
 
-    fn drawn(points: &[(usize, f64, bool)]) -> String {
-        let points = points.iter().map(|&(threads, ops_per_sec, settled)| Rate {
-            threads,
-            ops_per_sec,
-            settled: Some(settled),
-        });
-        let curve = Curve {
-            lock: "mcs".to_owned(),
-            points: points.collect(),
+    #[test]
+    fn a_collapse_has_a_logarithmic_axis_and_what_has_not_settled_is_hollow() {
+        let drawn = |last: f64, settled: bool| {
+            let points =
+                [(8, 1e6, true), (16, last, settled)].map(|(threads, ops, settled)| Rate {
+                    threads,
+                    ops_per_sec: ops,
+                    settled: Some(settled),
+                });
+            let curve = Curve {
+                lock: "mcs".to_owned(),
+                points: points.into(),
+            };
+            let mut picture = Vec::new();
+            write(&mut picture, "a title", 8, &[curve]).unwrap();
+            let picture = String::from_utf8(picture).unwrap();
+            let has = ["second, log scale", "has not settled"].map(|text| picture.contains(text));
+            (has, picture.matches("<circle").count())
         };
-        let mut picture = Vec::new();
-        write(&mut picture, "a title", 8, &[curve]).unwrap();
-        String::from_utf8(picture).unwrap()
-    }
-
-    #[test]
-    fn figures_that_have_not_settled_are_hollow() {
-        let settled = drawn(&[(4, 1e6, true), (8, 2e6, true)]);
-        let not = drawn(&[(4, 1e6, true), (8, 2e6, false)]);
-        let circles = |picture: &str| picture.matches("<circle").count();
-        assert_eq!((circles(&settled), circles(&not)), (2, 3));
-        assert!(not.contains("has not settled") && !settled.contains("has not settled"));
-    }
-
-    #[test]
-    fn a_collapse_has_a_logarithmic_axis() {
-        assert!(!drawn(&[(8, 1e6, true), (16, 2e5, true)]).contains("second, log scale"));
-        assert!(drawn(&[(8, 1e6, true), (16, 5e4, true)]).contains("second, log scale"));
+        assert_eq!(drawn(2e5, true), ([false, false], 2));
+        assert_eq!(drawn(5e4, true), ([true, false], 2));
+        assert_eq!(drawn(2e5, false), ([false, true], 3));
     }
 }

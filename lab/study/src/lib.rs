@@ -3,9 +3,11 @@
 //!
 //! | module | what is there |
 //! |---|---|
-//! | [`sweep`] | many simulations, on many cores and machines |
+//! | [`case`] | a simulation, and many of them at a time |
+//! | [`sweep`] | a grid of simulations, on many cores and machines |
 //! | [`score`] | published measurements, and how well simulations agree with them |
 //! | [`advise`] | which lock for which machine and load |
+//! | [`report`] | a load from a report of `overlock profile` |
 //! | [`which`] | which lock for which class of machines |
 //! | [`curves`] | locks over the number of threads, as a picture |
 //! | [`rank`] | locks with a load, the best first |
@@ -13,10 +15,11 @@
 //! | [`locks`] | locks by the names that people use |
 
 pub mod advise;
+pub mod case;
 pub mod curves;
 pub mod locks;
-mod pool;
 pub mod rank;
+pub mod report;
 pub mod score;
 pub mod sweep;
 pub mod vary;

@@ -1,5 +1,6 @@
 //! Locks by the names that people use: that of a peer stands for its model.
 
+use itertools::Itertools;
 use overlock_bench::registry::{Entry, Family};
 use overlock_sim::spec::meant;
 
@@ -16,33 +17,35 @@ const OTHERS: [(&str, &str); 4] = [
 
 /// The lock of that name, if it runs on simulated machines. The name of a peer is that of its
 /// model, and `pthread_mutex` is glibc's.
-pub fn named(family: Family, name: &str) -> Option<&'static Entry> {
-    let mut others = OTHERS.iter();
-    let other = others.find(|(other, _)| *other == name.trim());
-    let name = other.map_or(name.trim(), |(_, name)| name);
-    let has = |wanted: &str| {
-        let mut locks = family.locks().iter();
-        locks.find(|lock| lock.name == wanted && lock.simulated.is_some())
+///
+/// # Errors
+///
+/// Says which names there are.
+pub fn named(family: Family, name: &str) -> Result<&'static Entry, String> {
+    let simulated = || {
+        family
+            .locks()
+            .iter()
+            .filter(|lock| lock.simulated.is_some())
     };
-    has(name)
-        .or_else(|| has(&format!("{MODEL}{name}")))
-        .or_else(|| has(&format!("{MODEL}{}", name.replace(' ', "-"))))
-}
-
-/// The message for a name that no simulated lock has.
-pub fn unknown(family: Family, name: &str) -> String {
-    let locks = family.locks().iter();
-    let locks = locks.filter(|lock| lock.simulated.is_some());
-    let names: Vec<&str> = locks.map(|lock| plain(lock.name)).collect();
-    let others = OTHERS.iter().map(|(other, _)| *other);
-    let meant = meant(
-        name,
-        &names.iter().copied().chain(others).collect::<Vec<_>>(),
-    );
-    format!(
-        "there is no lock '{name}' to simulate{meant} locks are {}",
-        names.join(", ")
-    )
+    let others = || OTHERS.iter().map(|(other, _)| *other);
+    let other = OTHERS.iter().find(|(other, _)| *other == name.trim());
+    let wanted = other.map_or(name.trim(), |(_, name)| name);
+    let dashed = wanted.replace(' ', "-");
+    let names = [
+        wanted,
+        &format!("{MODEL}{wanted}"),
+        &format!("{MODEL}{dashed}"),
+    ];
+    let lock = names
+        .iter()
+        .find_map(|wanted| simulated().find(|lock| lock.name == *wanted));
+    lock.ok_or_else(|| {
+        let names = simulated().map(|lock| plain(lock.name)).collect_vec();
+        let meant = meant(name, &names.iter().copied().chain(others()).collect_vec());
+        let names = names.join(", ");
+        format!("there is no lock '{name}' to simulate{meant} locks are {names}")
+    })
 }
 
 /// The name that people use for a lock.
@@ -57,9 +60,10 @@ mod tests {
     #[test]
     fn a_lock_that_is_not_simulated_has_no_name() {
         let name = |name| named(Family::Exclusive, name).map(|lock| lock.name);
-        assert_eq!(name("ticket"), Some("ticket"));
-        assert_eq!(name("std"), None, "the program adds its model");
-        assert_eq!(name("overlock-mutex"), None, "a type is not simulated");
+        assert_eq!(name("ticket"), Ok("ticket"));
+        for model in ["std", "overlock-mutex"] {
+            assert!(name(model).is_err(), "{model}: the program adds its model");
+        }
         assert_eq!(plain("model:std"), "std");
     }
 }

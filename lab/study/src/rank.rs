@@ -1,22 +1,21 @@
 //! Locks with a load: the best first, and the best of them with changed constants.
 
+use std::sync::Arc;
+
 use overlock_bench::error::Error;
 use overlock_bench::registry::Entry;
 use overlock_bench::workload::Workload;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 
-use crate::locks;
-use crate::score::Case;
-use crate::score::run::{Options, Outcome, run};
-use crate::sweep::Measured;
-use crate::vary;
+use crate::case::{Case, Measured, Options, Outcome, outcomes};
+use crate::{locks, vary};
 
 /// A machine with a load, and the locks to choose from.
 #[derive(Clone, Debug)]
 pub struct Question {
-    pub machine: Machine,
-    pub host: Host,
+    pub machine: Arc<Machine>,
+    pub host: Arc<Host>,
     pub workload: Workload,
     pub threads: usize,
     pub locks: Vec<&'static Entry>,
@@ -25,14 +24,14 @@ pub struct Question {
 /// A lock with the load.
 #[derive(Debug)]
 pub struct Place {
-    pub lock: &'static Entry,
+    pub case: Case,
     pub measured: Measured,
     /// Those with changed constants, of the best locks.
     pub changed: Vec<Outcome>,
 }
 
 /// The locks of a question.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ranking {
     /// Those with figures, the best first.
     pub places: Vec<Place>,
@@ -42,27 +41,29 @@ pub struct Ranking {
 
 impl Place {
     /// The name that people use for the lock.
-    pub fn name(&self) -> String {
-        locks::plain(self.lock.name).to_owned()
+    pub fn name(&self) -> &'static str {
+        locks::plain(self.case.lock.name)
+    }
+
+    /// Whether longer simulations would bring the same, where that is known.
+    pub fn settled(&self) -> Option<bool> {
+        self.measured.simulation.settled
     }
 }
 
 impl Question {
-    /// Its locks that take so many threads.
-    fn takers(&self) -> impl Iterator<Item = &'static Entry> {
-        let takes = |lock: &&Entry| lock.most_threads.is_none_or(|most| self.threads <= most);
-        self.locks.iter().copied().filter(takes)
-    }
-
-    fn case(&self, lock: &'static Entry) -> Case {
-        Case {
-            machine: self.machine.clone(),
-            host: self.host.clone(),
+    /// Those of its locks that take so many threads.
+    fn cases(&self) -> impl Iterator<Item = Case> {
+        let locks = self.locks.iter().filter(|lock| lock.takes(self.threads));
+        locks.map(|lock| Case {
+            machine: Arc::clone(&self.machine),
+            host: Arc::clone(&self.host),
+            others: 0,
             workload: self.workload,
             lock,
             threads: self.threads,
             guests: 1,
-        }
+        })
     }
 }
 
@@ -74,45 +75,35 @@ pub fn rank(
     options: &Options,
     mut done: impl FnMut(usize, usize, &Case),
 ) -> Result<Vec<Ranking>, Error> {
-    let cases = questions
-        .iter()
-        .flat_map(|asked| asked.takers().map(|lock| asked.case(lock)));
-    let mut outcomes = run(&cases.collect::<Vec<_>>(), options, &mut done)?.into_iter();
+    let cases: Vec<Case> = questions.iter().flat_map(Question::cases).collect();
+    let mut all = outcomes(&cases, options, &mut done)?.into_iter();
     let ranking = |asked: &Question| {
-        let mut ranking = Ranking::default();
-        for (lock, outcome) in asked.takers().zip(&mut outcomes) {
+        let (mut places, mut failed) = (Vec::new(), Vec::new());
+        for (case, outcome) in asked.cases().zip(&mut all) {
             match outcome {
-                Ok(measured) => ranking.places.push(Place {
-                    lock,
-                    measured,
+                Outcome::Measured(measured) => places.push(Place {
+                    case,
+                    measured: *measured,
                     changed: Vec::new(),
                 }),
-                Err(why) => ranking
-                    .failed
-                    .push((locks::plain(lock.name).to_owned(), why)),
+                Outcome::Failed { error } => {
+                    failed.push((locks::plain(case.lock.name).to_owned(), error));
+                }
             }
         }
         let rate = |place: &Place| place.measured.ops_per_sec;
-        ranking.places.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
-        ranking
+        places.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        Ranking { places, failed }
     };
     let mut rankings: Vec<Ranking> = questions.iter().map(ranking).collect();
-    let mut changed = Vec::new();
-    for (asked, ranking) in questions.iter().zip(&rankings) {
-        for place in ranking.places.iter().take(finalists) {
-            let around = vary::around(&asked.machine, &asked.host).into_iter();
-            changed.extend(around.map(|(machine, host)| Case {
-                machine,
-                host,
-                ..asked.case(place.lock)
-            }));
-        }
-    }
-    let mut outcomes = run(&changed, options, done)?.into_iter();
-    for ranking in &mut rankings {
-        for place in ranking.places.iter_mut().take(finalists) {
-            place.changed = outcomes.by_ref().take(vary::COUNT).collect();
-        }
+    let best = rankings.iter_mut().map(|ranking| &mut ranking.places);
+    let mut best: Vec<&mut Place> = best
+        .flat_map(|all| all.iter_mut().take(finalists))
+        .collect();
+    let changed = best.iter().flat_map(|place| vary::around(&place.case));
+    let mut changed = outcomes(&changed.collect::<Vec<_>>(), options, done)?.into_iter();
+    for place in &mut best {
+        place.changed = changed.by_ref().take(vary::COUNT).collect();
     }
     Ok(rankings)
 }

@@ -1,10 +1,12 @@
 //! How a figure changes with the constants of the cost model. No constant is known to better than a
 //! tenth; where a lock changes its regime within that, one figure says nothing.
 
+use std::sync::Arc;
+
 use overlock_sim::Time;
-use overlock_sim::host::Host;
-use overlock_sim::machine::Machine;
 use serde::Serialize;
+
+use crate::case::Case;
 
 /// The groups of constants that change together.
 pub const GROUPS: [&str; 3] = ["transfers", "spin loops", "wake-ups"];
@@ -27,28 +29,16 @@ pub struct Range {
 }
 
 impl Range {
-    /// Of one figure.
-    pub fn one(figure: f64) -> Self {
-        Self {
-            low: figure,
-            high: figure,
-        }
-    }
-
     /// Around all figures; `None` for none.
     pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut figures = figures.into_iter();
-        let first = Self::one(figures.next()?);
-        Some(figures.fold(first, Self::with))
-    }
-
-    /// With another figure.
-    #[must_use]
-    pub fn with(self, figure: f64) -> Self {
-        Self {
-            low: self.low.min(figure),
-            high: self.high.max(figure),
-        }
+        let one = |figure| Self {
+            low: figure,
+            high: figure,
+        };
+        figures.into_iter().map(one).reduce(|one, other| Self {
+            low: one.low.min(other.low),
+            high: one.high.max(other.high),
+        })
     }
 
     /// With ends that are off by this mean absolute logarithm.
@@ -71,18 +61,17 @@ impl Range {
     }
 }
 
-/// The machine and the host with each group of constants a tenth smaller, and a tenth larger.
-pub fn around(machine: &Machine, host: &Host) -> Vec<(Machine, Host)> {
+/// A case with each group of constants a tenth smaller, and a tenth larger.
+pub fn around(case: &Case) -> impl Iterator<Item = Case> {
     let factors = [1.0 - STEP, 1.0 + STEP];
-    GROUPS
-        .into_iter()
-        .flat_map(|group| factors.map(|factor| scaled(group, factor, machine, host)))
-        .collect()
+    let each = GROUPS.into_iter();
+    each.flat_map(move |group| factors.map(|factor| scaled(group, factor, case)))
 }
 
-fn scaled(group: &str, factor: f64, machine: &Machine, host: &Host) -> (Machine, Host) {
-    let (mut machine, mut host) = (machine.clone(), host.clone());
-    let costs = &mut machine.costs;
+fn scaled(group: &str, factor: f64, case: &Case) -> Case {
+    let mut changed = case.clone();
+    let costs = &mut Arc::make_mut(&mut changed.machine).costs;
+    let host = Arc::make_mut(&mut changed.host);
     let times: &mut [&mut Time] = match group {
         "transfers" => &mut [
             &mut costs.cluster,
@@ -106,26 +95,26 @@ fn scaled(group: &str, factor: f64, machine: &Machine, host: &Host) -> (Machine,
     for time in times {
         **time = time.scale(factor);
     }
-    (machine, host)
+    changed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::tests::case;
 
     #[test]
     fn each_constant_is_changed_both_ways_and_alone() {
-        let (machine, host) = (Machine::named("graviton4").unwrap(), Host::threads());
-        let around = around(&machine, &host);
-        assert_eq!(around.len(), 2 * GROUPS.len());
-        let of = |(machine, host): &(Machine, Host)| {
-            let ns = [machine.costs.across, machine.costs.turn, host.wake_idle];
-            ns.map(Time::as_ns_f64)
+        let case = case("micro", "mcs", 4);
+        let of = |case: &Case| {
+            let costs = &case.machine.costs;
+            [costs.socket, costs.turn, case.host.wake_idle].map(Time::as_ns_f64)
         };
-        let plain = of(&(machine, host));
-        for (index, changed) in around.iter().enumerate() {
+        let changed: Vec<Case> = around(&case).collect();
+        assert_eq!(changed.len(), COUNT);
+        for (index, changed) in changed.iter().enumerate() {
             let factor = if index % 2 == 0 { 0.9 } else { 1.1 };
-            for (group, (now, before)) in of(changed).into_iter().zip(plain).enumerate() {
+            for (group, (now, before)) in of(changed).into_iter().zip(of(&case)).enumerate() {
                 let wanted = if group == index / 2 { factor } else { 1.0 };
                 assert!((now / before - wanted).abs() < 1e-3, "{index}, {group}");
             }

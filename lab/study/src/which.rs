@@ -3,20 +3,27 @@
 //! A range is what constants a tenth smaller and larger make of a figure, widened by the error of
 //! the score. Locks whose ranges meet are level: nothing is known about their order.
 
-pub mod text;
+#[cfg(test)]
+mod tests;
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::iter::once;
+use std::sync::Arc;
 
-use itertools::iproduct;
+use itertools::{Itertools, iproduct};
 use overlock_bench::error::Error;
 use overlock_bench::registry::Entry;
+use overlock_report::numbers::rate;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::Serialize;
 
+use crate::case::{Case, Options};
 use crate::curves::{self, Curve, Rate};
 use crate::rank::{Place, Question, rank};
-use crate::score::{Case, Class, Options, known};
+use crate::score::text::{Form, rows};
+use crate::score::{Class, known};
 use crate::vary::Range;
 
 /// The classes of machines: a name, what it is, and the machine that stands for it.
@@ -117,19 +124,11 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The locks whose ranges meet that of the best one, the best one first.
-    pub fn level(&self) -> impl Iterator<Item = &Standing> {
-        self.locks.iter().filter(|lock| self.is_level(lock))
-    }
-
-    /// The other ones: worse than the best one, whatever the error.
-    pub fn behind(&self) -> impl Iterator<Item = &Standing> {
-        self.locks.iter().filter(|lock| !self.is_level(lock))
-    }
-
-    fn is_level(&self, lock: &Standing) -> bool {
-        let best = self.locks.first();
-        best.is_some_and(|best| best.range.meets(lock.range))
+    /// The locks whose ranges meet that of the best one, and the other ones: worse than the best
+    /// one, whatever the error.
+    pub fn split(&self) -> (Vec<&Standing>, Vec<&Standing>) {
+        let best = |lock: &Standing| self.locks[0].range.meets(lock.range);
+        self.locks.iter().partition(|lock| best(lock))
     }
 }
 
@@ -144,66 +143,65 @@ pub fn cells(
     options: &Options,
     done: impl FnMut(usize, usize, &Case),
 ) -> Result<Vec<Cell>, Error> {
-    let (mut cells, mut questions) = (Vec::new(), Vec::new());
     let wanted = |place: &str| places.is_empty() || places.iter().any(|wanted| wanted == place);
     let places = PLACES.iter().filter(|(place, _, _)| wanted(place));
-    for ((place, _, machine), level, (section, _, workload)) in iproduct!(places, LEVELS, SECTIONS)
-    {
-        let machine = Machine::named(machine).expect("a machine");
-        let cpus = machine.cpus();
-        let threads = (level * cpus as f64) as usize;
-        cells.push(Cell {
-            place,
-            cpus,
-            section,
-            level,
-            threads,
-            class: Class::of(machine.sockets, cpus, threads),
-            locks: Vec::new(),
-            failed: Vec::new(),
-        });
-        questions.push(Question {
-            machine,
-            host: Host::threads(),
-            workload: workload.parse().expect("a workload"),
-            threads,
-            locks: locks.to_vec(),
-        });
-    }
+    let (mut cells, questions): (Vec<Cell>, Vec<Question>) = iproduct!(places, LEVELS, SECTIONS)
+        .map(|((place, _, machine), level, (section, _, workload))| {
+            let machine = Machine::named(machine).expect("a machine");
+            let cpus = machine.cpus();
+            let threads = (level * cpus as f64) as usize;
+            let cell = Cell {
+                place,
+                cpus,
+                section,
+                level,
+                threads,
+                class: Class::of(machine.sockets, cpus, threads),
+                locks: Vec::new(),
+                failed: Vec::new(),
+            };
+            let question = Question {
+                machine: Arc::new(machine),
+                host: Arc::new(Host::threads()),
+                workload: workload.parse().expect("a workload"),
+                threads,
+                locks: locks.to_vec(),
+            };
+            (cell, question)
+        })
+        .unzip();
     let rankings = rank(&questions, VARIED, options, done)?;
     for (cell, ranking) in cells.iter_mut().zip(rankings) {
         let error = known::of(cell.class).map_or(0.0, |known| known.error);
-        let standing = |place: &Place| standing(place, error);
-        cell.locks = ranking.places.iter().map(standing).collect();
+        let standing = |place| standing(place, error);
+        cell.locks = ranking.places.iter().filter_map(standing).collect();
         cell.failed = ranking.failed;
     }
     Ok(cells)
 }
 
-fn standing(place: &Place, error: f64) -> Standing {
+fn standing(place: &Place, error: f64) -> Option<Standing> {
     let ops_per_sec = place.measured.ops_per_sec;
-    let changed = place.changed.iter();
     // A lock that fails with other constants may make anything down to nothing.
-    let changed = changed.map(|outcome| outcome.as_ref().map_or(0.0, |m| m.ops_per_sec));
-    let varied = changed.fold(Range::one(ops_per_sec), Range::with);
-    Standing {
-        lock: place.name(),
+    let changed = place.changed.iter().map(|outcome| outcome.measured());
+    let changed = changed.map(|measured| measured.map_or(0.0, |m| m.ops_per_sec));
+    let varied = Range::of(once(ops_per_sec).chain(changed))?;
+    Some(Standing {
+        lock: place.name().to_owned(),
         ops_per_sec,
         varied,
         range: varied.widened(error),
-        settled: place.measured.simulation.settled,
-    }
+        settled: place.settled(),
+    })
 }
 
 /// Draws the picture, if its class is among the cells.
 pub fn draw(out: impl Write, cells: &[Cell]) -> io::Result<()> {
     let (place, section, locks) = DRAWN;
-    let mine = || {
-        let cells = cells.iter();
-        cells.filter(|cell| (cell.place, cell.section) == (place, section))
-    };
+    let mine = cells.iter();
+    let mine = mine.filter(|cell| (cell.place, cell.section) == (place, section));
     let curve = |name: &str| {
-        let points = mine().filter_map(|cell| {
+        let points = mine.clone().filter_map(|cell| {
             let lock = cell.locks.iter().find(|lock| lock.lock == name)?;
             Rate::new(cell.threads, lock.ops_per_sec, lock.settled)
         });
@@ -212,94 +210,104 @@ pub fn draw(out: impl Write, cells: &[Cell]) -> io::Result<()> {
             points: points.collect(),
         }
     };
-    let about = |all: &[(&str, &'static str, &str)], name: &str| {
-        all.iter()
-            .find(|entry| entry.0 == name)
-            .map_or("", |entry| entry.1)
-    };
-    let title = format!(
-        "Simulated: {}, {section} sections ({})",
-        about(&PLACES, place),
-        about(&SECTIONS, section)
-    );
-    let cpus = mine().next().map_or(1, |cell| cell.cpus);
+    let (machine, times) = (about(&PLACES, place), about(&SECTIONS, section));
+    let title = format!("Simulated: {machine}, {section} sections ({times})");
+    let cpus = mine.clone().next().map_or(1, |cell| cell.cpus);
     curves::write(out, &title, cpus, &locks.map(curve))
 }
 
-#[cfg(test)]
-mod tests {
-    use overlock_bench::registry::Family;
-    use overlock_bench::workload::Workload;
+/// The description of a name of [`PLACES`] or [`SECTIONS`].
+fn about(all: &[(&str, &'static str, &str)], name: &str) -> &'static str {
+    let entry = all.iter().find(|entry| entry.0 == name);
+    entry.map_or("", |entry| entry.1)
+}
 
-    use super::*;
-    use crate::{locks, vary};
-
-    fn standing(lock: &str, low: f64, high: f64) -> Standing {
-        Standing {
-            lock: lock.to_owned(),
-            ops_per_sec: high,
-            varied: Range::one(high).with(low),
-            range: Range::one(high).with(low),
-            settled: Some(true),
+/// The table, how often each lock is behind, and what a range is.
+pub fn describe(form: Form, cells: &[Cell]) -> String {
+    let sections = SECTIONS.map(|(section, about, _)| format!("{section}: {about}"));
+    let titles = ["machine", "threads"].into_iter();
+    let titles = titles.chain(sections.iter().map(String::as_str));
+    let lines = cells.chunk_by(|a, b| (a.place, a.threads) == (b.place, b.threads));
+    let lines = lines.map(|line| {
+        let threads = format!("{} ({}x)", line[0].threads, line[0].level);
+        let begin = [about(&PLACES, line[0].place).to_owned(), threads];
+        begin.into_iter().chain(line.iter().map(best))
+    });
+    let table = rows(form, &titles.collect_vec(), |_| false, lines);
+    let mut text = format!("{table}\n{}\n", behind(form, cells));
+    let known = Class::ALL.map(|class| known::of(class).map(|known| scored(class, known.error)));
+    text.extend(known.into_iter().flatten());
+    for cell in cells {
+        for (lock, why) in &cell.failed {
+            let (place, threads, section) = (cell.place, cell.threads, cell.section);
+            let _ = writeln!(
+                text,
+                "{lock} failed ({place}, {threads} threads, {section}): {why}"
+            );
         }
     }
+    text
+}
 
-    pub(super) fn cell(locks: &[(&str, f64, f64)]) -> Cell {
-        let locks = locks.iter();
-        Cell {
-            place: "8",
-            cpus: 8,
-            section: "short",
-            level: 2.0,
-            threads: 16,
-            class: Class::Overcommit,
-            locks: locks
-                .map(|&(lock, low, high)| standing(lock, low, high))
-                .collect(),
-            failed: Vec::new(),
-        }
-    }
+fn scored(class: Class, error: f64) -> String {
+    format!("- Error of the score, {class}: {error:.2}.\n")
+}
 
-    #[test]
-    fn locks_are_level_with_the_best_where_their_ranges_meet() {
-        let cell = cell(&[("a", 4.0, 9.0), ("b", 2.0, 5.0), ("c", 1.0, 3.0)]);
-        let level: Vec<&str> = cell.level().map(|lock| lock.lock.as_str()).collect();
-        assert_eq!(level, ["a", "b"]);
-    }
+/// The best locks of a cell, the range of the best one, and what else to know of them.
+fn best(cell: &Cell) -> String {
+    let Some(best) = cell.locks.first() else {
+        return "none".to_owned();
+    };
+    let (level, behind) = cell.split();
+    let named = |locks: &[&Standing]| locks.iter().map(|lock| &lock.lock).join(", ");
+    let locks = match behind.len() {
+        0 if level.len() > 1 => "any".to_owned(),
+        count if level.len() > count => format!("any but {}", named(&behind)),
+        _ => named(&level),
+    };
+    let mut text = format!(
+        "{locks}: {} to {}",
+        rate(best.range.low),
+        rate(best.range.high)
+    );
+    let mut told = |what: &str, is_so: fn(&Standing) -> bool| {
+        let locks = level
+            .iter()
+            .copied()
+            .filter(|lock| is_so(lock))
+            .collect_vec();
+        if !locks.is_empty() {
+            text += &format!("; {what}: {}", named(&locks));
+        }
+    };
+    told("near a change of regime", |lock| {
+        lock.varied.is_regime_change()
+    });
+    told("not settled", |lock| lock.settled == Some(false));
+    text
+}
 
-    #[test]
-    fn a_cell_has_all_locks_and_the_ranges_of_the_best() {
-        let lock = |name| locks::named(Family::Exclusive, name).unwrap();
-        let all = ["ticket", "unfair", "mcs"].map(lock);
-        let options = Options::of(100);
-        let mut count = 0;
-        let cells = cells(&["8".to_owned()], &all, &options, |_, _, _| count += 1).unwrap();
-        assert_eq!(cells.len(), LEVELS.len() * SECTIONS.len());
-        assert_eq!(count, cells.len() * (3 + VARIED * vary::COUNT));
-        for cell in &cells {
-            assert_eq!((cell.locks.len(), cell.failed.len()), (3, 0));
-            for (place, lock) in cell.locks.iter().enumerate() {
-                let Range { low, high } = lock.varied;
-                assert!((low..=high).contains(&lock.ops_per_sec), "{lock:?}");
-                assert!(place < VARIED || low >= high, "{lock:?}");
-                assert!(lock.range.low <= low && lock.range.high >= high, "{lock:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn all_classes_sections_and_locks_can_be_simulated() {
-        for (place, _, machine) in PLACES {
-            let machine = Machine::named(machine).unwrap();
-            let cpus: Option<usize> = place.parse().ok();
-            assert!(cpus.is_none_or(|cpus| cpus == machine.cpus()), "{place}");
-        }
-        for (section, _, workload) in SECTIONS {
-            assert!(workload.parse::<Workload>().is_ok(), "{section}");
-        }
-        let (place, section, lines) = DRAWN;
-        assert!(PLACES.iter().any(|entry| entry.0 == place));
-        assert!(SECTIONS.iter().any(|entry| entry.0 == section));
-        assert!(lines.iter().all(|lock| LOCKS.contains(lock)));
-    }
+/// In how many cells each lock is behind, by the threads for each CPU.
+fn behind(form: Form, cells: &[Cell]) -> String {
+    let levels = LEVELS.map(|level| format!("{level}x"));
+    let titles = once("behind, with threads for each CPU of");
+    let titles = titles.chain(levels.iter().map(String::as_str));
+    let count = |name: &str, level: f64| {
+        let mine = cells
+            .iter()
+            .filter(|cell| (cell.level - level).abs() < 1e-9);
+        let mine = mine.filter(|cell| cell.locks.iter().any(|lock| lock.lock == name));
+        let is_behind = |cell: &&Cell| cell.split().1.iter().any(|lock| lock.lock == name);
+        format!(
+            "{} of {}",
+            mine.clone().filter(is_behind).count(),
+            mine.count()
+        )
+    };
+    let locks = cells.iter().flat_map(|cell| &cell.locks);
+    let lines = locks.map(|lock| &lock.lock).unique().sorted().map(|name| {
+        let counts = LEVELS.map(|level| count(name, level));
+        once(name.clone()).chain(counts)
+    });
+    rows(form, &titles.collect_vec(), |column| column > 0, lines)
 }

@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use overlock_bench::workload::Workload;
 use overlock_profile::Profile;
 use overlock_report::json;
 use overlock_report::numbers::time;
-use overlock_study::advise::report::{Load, load};
-use overlock_study::advise::text::describe;
 use overlock_study::advise::{Question, candidates};
+use overlock_study::report::{Load, load};
 
 use super::how::{self, How};
 use super::machine::{self, MOST_VCPUS};
@@ -120,8 +120,8 @@ fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
     let threads = args.threads.or(found.as_ref().map(|load| load.threads));
     let question = Question {
         threads: threads.unwrap_or(place.machine.cpus()),
-        machine: place.machine,
-        host: place.host,
+        machine: Arc::new(place.machine),
+        host: Arc::new(place.host),
         workload,
         locks,
     };
@@ -132,7 +132,7 @@ fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
 pub fn run(args: &Args) -> Result<(), Exit> {
     let (question, found) = question(args)?;
     let files = Files::open([("--svg", &args.svg), ("--json", &args.how.json)])?;
-    let options = args.how.options(false)?;
+    let options = args.how.options()?;
     let advice = question.answer(&options, args.svg.is_some(), args.how.progress());
     let advice = advice.map_err(how::failed)?;
     if !args.how.quiet && !files.use_stdout() {
@@ -146,7 +146,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
                 load.lock, load.threads, load.cpus
             );
         }
-        print(io::stdout().lock(), (text + &describe(&advice)).as_bytes())?;
+        print(io::stdout().lock(), (text + &advice.describe()).as_bytes())?;
     }
     files.write([&|out| advice.draw(out), &|out| json::write(out, &advice)])?;
     match advice.locks.is_empty() {

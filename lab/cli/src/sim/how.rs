@@ -7,8 +7,8 @@ use std::time::Duration;
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::registry::{Entry, Family};
+use overlock_study::case::{Case, Options};
 use overlock_study::locks;
-use overlock_study::score::{Case, Options};
 
 use super::sweep::{MOST_JOBS, cpus};
 use crate::exit::Exit;
@@ -43,11 +43,10 @@ pub struct How {
 
 impl How {
     /// The same for the study. From here on Ctrl-C ends the simulations.
-    pub fn options(&self, vary: bool) -> Result<Options, Exit> {
+    pub fn options(&self) -> Result<Options, Exit> {
         let options = Options {
             round: self.seconds,
             seed: self.seed,
-            vary,
             jobs: self.jobs.unwrap_or_else(cpus),
             interrupt: Arc::new(Interrupt::default()),
         };
@@ -85,9 +84,7 @@ pub fn failed(error: Error) -> Exit {
 /// The locks of `--locks`, by the names that people use.
 pub fn locks(names: &[String]) -> Result<Vec<&'static Entry>, Exit> {
     let family = Family::Exclusive;
-    let lock = |name: &String| {
-        let lock = locks::named(family, name);
-        lock.ok_or_else(|| Exit::usage(format!("--locks: {}", locks::unknown(family, name))))
-    };
-    names.iter().map(lock).collect()
+    let locks = names.iter().map(|name| locks::named(family, name));
+    let locks: Result<_, String> = locks.collect();
+    locks.map_err(|why| Exit::usage(format!("--locks: {why}")))
 }

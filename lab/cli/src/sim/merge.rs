@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use overlock_study::sweep::merge::{Merged, merge};
-use overlock_study::sweep::{Part, table};
+use overlock_study::sweep::table::render;
+use overlock_study::sweep::{Sweep, merge};
 
-use super::sweep::{refused, verdict};
+use super::sweep::verdict;
 use crate::exit::Exit;
 use crate::files::{Files, name};
 use crate::terminal::{print_beside, width};
@@ -35,51 +35,39 @@ pub struct Args {
 
 /// Joins the parts that `args` name.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let merged = read(args)?;
-    let files = Files::open([("--out", &args.out)])?;
-    let stdout = files.use_stdout();
-    files.write([&|out| merged.write(out)])?;
-    if !args.quiet {
-        show(&merged, stdout)?;
-    }
-    if !merged.missing.is_empty() {
-        let all = merged.lines.len() + merged.missing.len();
-        return Err(Exit::Failed(format!(
-            "{} of {all} simulations are missing",
-            merged.missing.len()
-        )));
-    }
-    verdict(&merged.lines)
-}
-
-fn read(args: &Args) -> Result<Merged, Exit> {
     let mut parts = Vec::new();
     for path in &args.parts {
-        match Part::read(path).map_err(refused)? {
+        match Sweep::read(path).map_err(Exit::usage)? {
             Some(part) => parts.push(part),
             None if args.quiet => {}
             None => crate::tell!("overlock-lab: {} has no results yet", name(path)),
         }
     }
-    merge(parts)
-        .map_err(refused)?
-        .ok_or_else(|| Exit::usage("no part has any results"))
-}
-
-fn show(merged: &Merged, stdout: bool) -> Result<(), Exit> {
-    let text = table::render(&merged.lines, width());
-    print_beside(stdout, &text)?;
-    if merged.duplicates > 0 {
-        let duplicates = merged.duplicates;
-        crate::tell!("overlock-lab: {duplicates} results were there more than once");
+    let merged = merge(parts).map_err(Exit::usage)?;
+    let (sweep, duplicates) = merged.ok_or_else(|| Exit::usage("no part has any results"))?;
+    let files = Files::open([("--out", &args.out)])?;
+    let stdout = files.use_stdout();
+    files.write([&|out| sweep.write(out)])?;
+    let missing = sweep.missing().count();
+    if !args.quiet {
+        print_beside(stdout, &render(&sweep, width()))?;
+        if duplicates > 0 {
+            crate::tell!("overlock-lab: {duplicates} results were there more than once");
+        }
+        for key in sweep.missing().take(NAMED) {
+            crate::tell!("overlock-lab: missing: {key}");
+        }
+        if missing > NAMED {
+            crate::tell!("overlock-lab: and {} more", missing - NAMED);
+        }
     }
-    for key in merged.missing.iter().take(NAMED) {
-        crate::tell!("overlock-lab: missing: {key}");
+    match missing {
+        0 => verdict(&sweep),
+        missing => Err(Exit::Failed(format!(
+            "{missing} of {} simulations are missing",
+            sweep.points.len()
+        ))),
     }
-    if merged.missing.len() > NAMED {
-        crate::tell!("overlock-lab: and {} more", merged.missing.len() - NAMED);
-    }
-    Ok(())
 }
 
 const EXAMPLES: &str = "\

@@ -62,8 +62,7 @@ fn chosen(args: &Args) -> Result<Vec<Figure>, Exit> {
     };
     let mut all = Vec::new();
     for folder in folders {
-        let figures = folder.figures();
-        all.extend(figures.map_err(|error| Exit::usage(error.to_string()))?);
+        all.extend(folder.figures().map_err(Exit::usage)?);
     }
     let names = groups(&all);
     if let Some(unknown) = args.groups.iter().find(|name| !names.contains(name)) {
@@ -107,8 +106,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         return run_tries(args, &chosen, tries);
     }
     let files = Files::open([("--json", &args.how.json)])?;
-    let options = args.how.options(args.vary)?;
-    let results = simulate_all(&chosen, &options, args.how.progress()).map_err(how::failed)?;
+    let options = args.how.options()?;
+    let results =
+        simulate_all(&chosen, args.vary, &options, args.how.progress()).map_err(how::failed)?;
     let score = Score::new(&chosen, &results);
     if !args.how.quiet && !files.use_stdout() {
         let form = form(args);
@@ -157,10 +157,10 @@ fn tries(chosen: &[Figure], text: &str) -> Result<Tries, Exit> {
 
 fn run_tries(args: &Args, chosen: &[Figure], text: &str) -> Result<(), Exit> {
     let (key, all) = tries(chosen, text)?;
-    let options = args.how.options(false)?;
+    let options = args.how.options()?;
     let mut scores = Vec::new();
     for (value, figures) in all {
-        let results = simulate_all(&figures, &options, args.how.progress());
+        let results = simulate_all(&figures, false, &options, args.how.progress());
         let results = results.map_err(how::failed)?;
         scores.push((value, Score::new(&figures, &results)));
     }

@@ -7,14 +7,15 @@ use std::thread;
 use std::time::Duration;
 
 use overlock_bench::interrupt::Interrupt;
+use overlock_bench::registry::Entry;
 use overlock_bench::workload::Workload;
 use overlock_bench::world::here;
 use overlock_sim::engine;
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
 use overlock_sim::spec::Spec;
-use overlock_study::sweep::grid::MOST_POINTS;
-use overlock_study::sweep::merge::failures;
-use overlock_study::sweep::run::{left, run as simulated};
-use overlock_study::sweep::{Error, Grid, Key, Load, Point, Record, Shard, Store, simulate};
+use overlock_study::sweep::grid::{MOST_POINTS, machine_name};
+use overlock_study::sweep::{Grid, Key, Load, Shard, Sweep};
 
 use super::build;
 use super::machine::{self, MOST_VCPUS};
@@ -128,41 +129,64 @@ pub fn cpus() -> usize {
     thread::available_parallelism().map_or(1, |count| count.get())
 }
 
+/// The sweep that the options ask for.
 struct Choice {
-    grid: Grid,
+    sweep: Sweep,
+    /// The locks that do not take all the numbers of vCPUs.
+    limited: Vec<&'static Entry>,
+    /// So many simulations run at a time.
     jobs: usize,
 }
 
 impl Choice {
     fn new(args: &Args) -> Result<Self, Exit> {
+        let machines: Vec<Machine> = all(&args.machines, fixed)?;
+        let hosts: Vec<Host> = all(&args.hosts, fixed)?;
         let workloads: Vec<Workload> = all(&args.workloads, |text| machine::read(text, &[]))?;
         // clap sees to it that no list is empty.
-        let locks = locks(&workloads[0], &args.locks)?;
+        let mut locks = locks(&workloads[0], &args.locks)?;
         let grid = Grid {
-            machines: all(&args.machines, fixed)?,
-            hosts: all(&args.hosts, fixed)?,
-            others: flat(&args.others).map(|others| others as usize).collect(),
-            workloads,
-            vcpus: args.vcpus.concat(),
-            locks,
-            seeds: flat(&args.seeds).collect(),
-            round: args.seconds,
+            machines: once(machines.iter().map(machine_name)),
+            hosts: once(hosts.iter().map(|host| host.name.to_string())),
+            others: once(flat(&args.others).map(|others| others as usize)),
+            workloads: once(workloads.iter().map(Workload::to_string)),
+            vcpus: once(args.vcpus.iter().flatten().cloned()),
+            locks: once(locks.iter().map(|lock| lock.name.to_owned())),
+            seeds: once(flat(&args.seeds)),
+            seconds: args.seconds.as_secs_f64(),
         };
-        let grid = grid
-            .check()
-            .map_err(|error| Exit::usage(error.to_string()))?;
-        let vcpus = grid.points().iter().map(|point| point.vcpus).max();
+        let sweep = Sweep::new(&args.out, build::this(), grid).map_err(Exit::usage)?;
+        let loads = sweep.grid.vcpus.iter();
+        let vcpus = loads.flat_map(|load| machines.iter().filter_map(|on| load.on(on).ok()));
+        let most = vcpus.max().unwrap_or(1);
+        locks.retain(|lock| !lock.takes(most));
+        let vcpus = sweep.points.iter().map(|(key, _)| key.vcpus).max();
         let vcpus = vcpus.unwrap_or(1);
         let room = (engine::most_stacks() / vcpus).max(1);
         let jobs = args.jobs.unwrap_or_else(|| cpus().min(room));
         if jobs > room {
             return Err(Exit::usage(format!(
-                "--jobs {jobs}: this machine has room for {room} simulations of {vcpus} vCPUs at a \
-                 time; vm.max_map_count limits it"
+                "--jobs {jobs}: this machine has room for {room} simulations of {vcpus} vCPUs at \
+                 a time; vm.max_map_count limits it"
             )));
         }
-        Ok(Self { grid, jobs })
+        Ok(Self {
+            sweep,
+            limited: locks,
+            jobs,
+        })
     }
+}
+
+/// Each of them once, in their order.
+fn once<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for value in values {
+        if !once.contains(&value) {
+            once.push(value);
+        }
+    }
+    once
 }
 
 /// A machine or a host that is the same tomorrow.
@@ -213,10 +237,7 @@ type Loads = Vec<Load>;
 /// Parses a number of vCPUs, a range of numbers, or a level of overcommit.
 fn loads(text: &str) -> Result<Loads, String> {
     if text.trim().ends_with(['x', 'X']) {
-        let load = text.parse::<Load>();
-        return load
-            .map(|load| vec![load])
-            .map_err(|error| error.to_string());
+        return Ok(vec![text.parse()?]);
     }
     let numbers = range(1, MOST_VCPUS.0 as u64)(text)?;
     Ok(numbers.map(|number| Load::Vcpus(number as usize)).collect())
@@ -224,73 +245,77 @@ fn loads(text: &str) -> Result<Loads, String> {
 
 /// Runs the simulations that `args` describe, as far as they have not been run.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let Choice { grid, jobs } = &Choice::new(args)?;
+    let Choice {
+        mut sweep,
+        limited,
+        jobs,
+    } = Choice::new(args)?;
     if args.out == Path::new("-") {
         return Err(Exit::usage(
             "--out -: results need a file, from which the sweep goes on",
         ));
     }
-    let (mut store, mut done) = Store::open(&args.out, &build::this(), grid).map_err(refused)?;
-    let mine: Vec<Point<'_>> = args.shard.of(grid.points()).collect();
-    let todo = left(mine.iter().copied(), &done);
-    if !args.quiet {
-        for (name, most) in grid.limited() {
-            crate::tell!("overlock-lab: {name} takes at most {most} vCPUs, and is left out beyond");
+    let mut store = sweep.open().map_err(Exit::usage)?;
+    let mine: Vec<usize> = args.shard.of(sweep.points.len()).collect();
+    let left = |sweep: &Sweep| {
+        mine.iter()
+            .filter(|at| sweep.outcomes[**at].is_none())
+            .count()
+    };
+    let (all, todo) = (mine.len(), left(&sweep));
+    let tell = |text: &str| {
+        if !args.quiet {
+            crate::tell!("overlock-lab: {text}");
         }
-        crate::tell!(
-            "overlock-lab: {} simulations, {} of them done already",
-            mine.len(),
-            mine.len() - todo.len()
-        );
+    };
+    for lock in limited {
+        let (name, most) = (lock.name, lock.most_threads.unwrap_or_default());
+        tell(&format!(
+            "{name} takes at most {most} vCPUs, and is left out beyond"
+        ));
     }
+    tell(&format!(
+        "{all} simulations, {} of them done already",
+        all - todo
+    ));
 
     let interrupt = Arc::new(Interrupt::default());
     ending::on_interrupt(Arc::clone(&interrupt))?;
-    let progress = Progress::of(todo.len(), "simulation", args.quiet);
-    let ended = simulated(
-        &todo,
-        *jobs,
+    let progress = Progress::of(todo, "simulation", args.quiet);
+    let ended = sweep.run(
+        mine.iter().copied(),
+        jobs,
         &mut store,
         &interrupt,
-        |point| simulate(point, grid.round, &interrupt),
+        |key, case| case.simulate(key.seed, args.seconds, &interrupt),
         |ended, key: &Key| {
             progress.at(ended, &format!("{}, {} vCPUs", key.lock, key.vcpus));
         },
     );
     progress.finish();
-    let ended = ended.map_err(|error| Exit::Failed(error.to_string()))?;
-    if ended.len() < todo.len() {
-        if !args.quiet {
-            let rest = todo.len() - ended.len();
-            crate::tell!(
-                "overlock-lab: {} of {} simulations are done; the same command goes on with the others",
-                mine.len() - rest,
-                mine.len()
-            );
-        }
+    ended.map_err(Exit::Failed)?;
+    let rest = left(&sweep);
+    if rest > 0 {
+        let done = all - rest;
+        tell(&format!(
+            "{done} of {all} simulations are done; the same command goes on with the others"
+        ));
         return Err(Exit::Interrupted);
     }
-    done.extend(ended);
-    if !args.quiet {
-        let file = args.out.display();
-        crate::tell!("overlock-lab: all are done; `overlock-lab sim merge {file}` shows them");
-    }
-    verdict(&done)
-}
-
-/// A file that is not what it should be.
-pub fn refused(error: Error) -> Exit {
-    Exit::usage(error.to_string())
+    let file = args.out.display();
+    tell(&format!(
+        "all are done; `overlock-lab sim merge {file}` shows them"
+    ));
+    verdict(&sweep)
 }
 
 /// Whether all simulations went well.
-pub fn verdict(lines: &[Record]) -> Result<(), Exit> {
-    match failures(lines).next() {
+pub fn verdict(sweep: &Sweep) -> Result<(), Exit> {
+    let (failed, all) = (sweep.failures().count(), sweep.known().count());
+    match sweep.failures().next() {
         None => Ok(()),
         Some((key, error)) => Err(Exit::Failed(format!(
-            "{} of {} simulations failed, first {key}: {error}",
-            failures(lines).count(),
-            lines.len()
+            "{failed} of {all} simulations failed, first {key}: {error}"
         ))),
     }
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use overlock_report::json;
 use overlock_study::score::text::Form;
-use overlock_study::which::text::describe;
-use overlock_study::which::{LOCKS, PLACES, cells, draw};
+use overlock_study::which::{LOCKS, PLACES, cells, describe, draw};
 
 use super::how::{self, How};
 use crate::exit::Exit;
@@ -49,7 +48,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         names => how::locks(names)?,
     };
     let files = Files::open([("--svg", &args.svg), ("--json", &args.how.json)])?;
-    let options = args.how.options(false)?;
+    let options = args.how.options()?;
     let cells = cells(&args.places, &locks, &options, args.how.progress()).map_err(how::failed)?;
     if !args.how.quiet && !files.use_stdout() {
         let form = match args.markdown {

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::fs;
+use std::iter;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use csv::{DeserializeError, ErrorKind, Position, StringRecord};
-use overlock_bench::registry::Entry;
+use csv::{ErrorKind, Position, StringRecord};
 use overlock_bench::workload::Workload;
 use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
@@ -14,7 +15,7 @@ use overlock_sim::machine::Machine;
 use overlock_sim::spec::{self, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::unit::Unit;
+use crate::case::{Case, Measured};
 use crate::locks;
 
 /// The use that a figure has.
@@ -30,18 +31,15 @@ pub enum Half {
     Score,
 }
 
+/// After the unit of a rate that is one of each thread.
+const A_THREAD: &str = " a thread";
+
 /// So many lines that are wrong are told.
 const MOST_TOLD: usize = 20;
 
-/// The columns that a file must have.
-const NEEDED: [&str; 8] = [
-    "group", "source", "machine", "workload", "lock", "threads", "figure", "unit",
-];
-/// Those that it may have.
-const OTHERS: [&str; 6] = ["half", "seen", "host", "guests", "over", "note"];
-
 /// A row of a file, as it is there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     /// Figures of one document, machine and benchmark.
     pub group: String,
@@ -76,6 +74,57 @@ pub struct Row {
     pub note: String,
 }
 
+/// A unit of figures.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit {
+    pub name: &'static str,
+    /// Whether two locks can be ordered by it: 1 if more is better, -1 if less is, or else 0.
+    pub better: f64,
+    /// The figure that a simulation brings.
+    of: fn(&Measured) -> Option<f64>,
+}
+
+const fn unit(name: &'static str, better: f64, of: fn(&Measured) -> Option<f64>) -> Unit {
+    Unit { name, better, of }
+}
+
+/// All units. To those by which more is better ` a thread` may be added.
+const UNITS: [Unit; 13] = [
+    unit(RATIO, 0.0, |m| Some(m.ops_per_sec)),
+    unit("throughput ratio", 0.0, |m| Some(m.ops_per_sec)),
+    unit("ns", -1.0, |m| Some(1e9 / m.ops_per_sec)),
+    unit("op/s", 1.0, |m| Some(m.ops_per_sec)),
+    unit("kop/s", 1.0, |m| Some(m.ops_per_sec / 1e3)),
+    unit("Mop/s", 1.0, |m| Some(m.ops_per_sec / 1e6)),
+    unit("Hz", 1.0, |m| Some(m.ops_per_sec)),
+    unit("kHz", 1.0, |m| Some(m.ops_per_sec / 1e3)),
+    unit("MHz", 1.0, |m| Some(m.ops_per_sec / 1e6)),
+    unit("10 M operations in 30 s", 1.0, |m| {
+        Some(m.ops_per_sec / (1e7 / 30.0))
+    }),
+    unit("Mbit/s", 1.0, |m| m.mbit_per_sec),
+    unit("most over least", 0.0, |m| {
+        Some(m.max as f64 / m.min.max(1) as f64)
+    }),
+    unit("queued %", 0.0, Measured::queued_percent),
+];
+const RATIO: &str = "ratio";
+
+impl Unit {
+    fn named(text: &str) -> Result<Self, String> {
+        let name = text.strip_suffix(A_THREAD);
+        let mut units = UNITS.into_iter();
+        let unit = units.find(|unit| match name {
+            Some(name) => unit.name == name && unit.better > 0.0,
+            None => unit.name == text,
+        });
+        unit.ok_or_else(|| {
+            let names = UNITS.map(|unit| unit.name).join(", ");
+            format!("unknown unit '{text}'; the units are {names}, those of rates perhaps with '{A_THREAD}'")
+        })
+    }
+}
+
 /// A figure with what it takes to simulate it.
 #[derive(Clone, Debug)]
 pub struct Figure {
@@ -87,56 +136,35 @@ pub struct Figure {
     pub over: Option<Case>,
 }
 
-/// A simulation.
-#[derive(Clone, Debug)]
-pub struct Case {
-    pub machine: Machine,
-    pub host: Host,
-    pub workload: Workload,
-    pub lock: &'static Entry,
-    pub threads: usize,
-    pub guests: usize,
-}
-
-impl Case {
-    /// All of it, by names.
-    pub fn key(&self) -> String {
-        let cores = self.machine.all_cores();
-        format!(
-            "{} ({cores} cores), {}, {}, {}, {} threads in {}",
-            self.machine.name,
-            self.host.name,
-            self.workload,
-            self.lock.name,
-            self.threads,
-            self.guests
-        )
-    }
-}
-
 impl Figure {
+    /// Its simulations.
+    pub fn cases(&self) -> impl Iterator<Item = &Case> {
+        iter::once(&self.case).chain(&self.over)
+    }
+
+    /// The figure of one of its simulations, if there is anything to compare.
+    pub fn of(&self, measured: &Measured) -> Option<f64> {
+        let figure = (self.unit.of)(measured)?;
+        let is_of_each = self.row.unit.ends_with(A_THREAD);
+        let figure = figure
+            / if is_of_each {
+                self.row.threads as f64
+            } else {
+                1.0
+            };
+        (figure.is_finite() && figure > 0.0).then_some(figure)
+    }
+
     /// The same with another value of a key of its machine, or of its host.
     ///
     /// # Errors
     ///
     /// Says what is valid.
     pub fn with(&self, key: &str, value: &str) -> Result<Self, spec::Error> {
-        let changed = |case: &Case| -> Result<Case, spec::Error> {
-            let (machine, host) = (case.machine.clone(), case.host.clone());
-            let is_host = Host::keys().iter().any(|other| other.name == key);
-            let (machine, host) = match is_host {
-                true => (machine, spec::with(host, key, value)?),
-                false => (spec::with(machine, key, value)?, host),
-            };
-            Ok(Case {
-                machine,
-                host,
-                ..case.clone()
-            })
-        };
+        let over = self.over.as_ref().map(|case| case.with(key, value));
         Ok(Self {
-            case: changed(&self.case)?,
-            over: self.over.as_ref().map(changed).transpose()?,
+            case: self.case.with(key, value)?,
+            over: over.transpose()?,
             ..self.clone()
         })
     }
@@ -146,11 +174,6 @@ impl Figure {
         self.row.half.unwrap_or(Half::Score)
     }
 }
-
-/// A folder that cannot be used, and why.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadFolder(String);
 
 /// A folder of figures in CSV, with files of machines.
 #[derive(Clone, Debug)]
@@ -190,35 +213,41 @@ impl Folder {
     /// # Errors
     ///
     /// Names each line that is wrong, with its file.
-    pub fn figures(&self) -> Result<Vec<Figure>, BadFolder> {
+    pub fn figures(&self) -> Result<Vec<Figure>, String> {
         let (mut figures, mut wrong) = (Vec::new(), Vec::new());
-        for file in self.tables()? {
-            let text = self.text(&file).map_err(BadFolder)?;
-            let mut reader = csv::ReaderBuilder::new()
-                .trim(csv::Trim::All)
-                .flexible(true)
-                .from_reader(text.as_bytes());
-            let titles = reader.headers();
-            let titles = titles.map_err(|error| BadFolder(format!("{self}/{file}: {error}")))?;
-            let titles = titles.clone();
-            if let Err(why) = columns(&titles) {
-                wrong.push(format!("{self}/{file}:1: {why}"));
-                continue;
-            }
+        let tables = self.tables().map_err(|error| format!("{self}: {error}"))?;
+        if tables.is_empty() {
+            return Err(format!("{self} has no file that ends in .csv"));
+        }
+        for file in tables {
+            let text = self.text(&file)?;
+            let mut reader = csv::ReaderBuilder::new();
+            let mut reader = reader.trim(csv::Trim::All).from_reader(text.as_bytes());
+            let titles = reader.headers().cloned();
+            let titles = titles.map_err(|error| format!("{self}/{file}: {error}"))?;
             for record in reader.records() {
-                let line = |record: &StringRecord| record.position().map_or(0, Position::line);
-                let read = match &record {
-                    Ok(record) => self
-                        .read(record, &titles)
-                        .map_err(|why| (line(record), why)),
-                    Err(error) => Err((
-                        error.position().map_or(0, Position::line),
-                        error.to_string(),
-                    )),
+                let line = |position: Option<&Position>| position.map_or(0, Position::line);
+                let row = record.and_then(|record| {
+                    let row = record.deserialize::<Row>(Some(&titles))?;
+                    Ok((line(record.position()), row))
+                });
+                let (line, why, is_last) = match row {
+                    Ok((at, row)) => match self.figure(row) {
+                        Ok(figure) => {
+                            figures.push(figure);
+                            continue;
+                        }
+                        Err(why) => (at, why, false),
+                    },
+                    Err(error) => {
+                        let (why, is_in_cell) = cell(&error, &titles);
+                        (line(error.position()), why, !is_in_cell)
+                    }
                 };
-                match read {
-                    Ok(figure) => figures.push(figure),
-                    Err((line, why)) => wrong.push(format!("{self}/{file}:{line}: {why}")),
+                wrong.push(format!("{self}/{file}:{line}: {why}"));
+                // A column that is wrong is wrong in each line.
+                if is_last {
+                    break;
                 }
             }
         }
@@ -228,109 +257,99 @@ impl Folder {
             wrong.push(format!("{more} more lines are wrong"));
         }
         if !wrong.is_empty() {
-            return Err(BadFolder(wrong.join("\n")));
+            return Err(wrong.join("\n"));
         }
-        halves(&figures).map_err(|why| BadFolder(format!("{self}: {why}")))?;
+        for Figure { row, .. } in &figures {
+            let mut others = figures.iter().map(|other| &other.row);
+            if others.any(|other| other.group == row.group && other.half != row.half) {
+                return Err(format!("{self}: the group {} is in both halves", row.group));
+            }
+        }
         Ok(figures)
     }
 
-    /// The figure of a line.
-    fn read(&self, record: &StringRecord, titles: &StringRecord) -> Result<Figure, String> {
-        if record.len() != titles.len() {
-            let (has, wanted) = (record.len(), titles.len());
-            return Err(format!("{has} columns, where the first line has {wanted}"));
-        }
-        let row: Row = record
-            .deserialize(Some(titles))
-            .map_err(|error| match error.kind() {
-                ErrorKind::Deserialize { err, .. } => column(err, titles),
-                _ => error.to_string(),
-            })?;
-        let group = row.group.clone();
-        self.figure(row)
-            .map_err(|why| format!("group {group}: {why}"))
-    }
-
     /// Its files in CSV, in their order.
-    fn tables(&self) -> Result<Vec<String>, BadFolder> {
-        let is_table = |name: &String| name.ends_with(".csv");
-        let Self::At(path) = self else {
-            let names = PUBLISHED.iter().map(|(name, _)| (*name).to_owned());
-            return Ok(names.filter(is_table).collect());
-        };
-        let unreadable = |error| BadFolder(format!("{self}: {error}"));
+    fn tables(&self) -> std::io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(path).map_err(unreadable)? {
-            names.extend(entry.map_err(unreadable)?.file_name().into_string());
+        match self {
+            Self::Published => names.extend(PUBLISHED.iter().map(|(name, _)| (*name).to_owned())),
+            Self::At(path) => {
+                for entry in fs::read_dir(path)? {
+                    names.extend(entry?.file_name().into_string());
+                }
+                names.sort();
+            }
         }
-        names.retain(is_table);
-        names.sort();
-        match names.is_empty() {
-            true => Err(BadFolder(format!("{self} has no file that ends in .csv"))),
-            false => Ok(names),
-        }
+        names.retain(|name| name.ends_with(".csv"));
+        Ok(names)
     }
 
     fn text(&self, name: &str) -> Result<Cow<'static, str>, String> {
         match self {
             Self::Published => {
-                let mut files = PUBLISHED.iter();
-                let file = files.find(|(file, _)| *file == name);
+                let file = PUBLISHED.iter().find(|(file, _)| *file == name);
                 let file = file.ok_or_else(|| format!("there is no file {name}"))?;
                 Ok(Cow::Borrowed(file.1))
             }
             Self::At(path) => {
                 let path = path.join(name);
-                let text = fs::read_to_string(&path);
-                text.map(Cow::Owned)
-                    .map_err(|error| format!("{}: {error}", path.display()))
+                let text = fs::read_to_string(&path).map(Cow::Owned);
+                text.map_err(|error| format!("{}: {error}", path.display()))
             }
         }
     }
 
-    fn figure(&self, row: Row) -> Result<Figure, String> {
-        let bad = |error: spec::Error| error.to_string();
+    /// The machine or the host of that name.
+    fn spec<T: Spec>(&self, text: &str) -> Result<T, String> {
         let contents = |name: &str| {
             let text = self.text(name).map_err(spec::Error::new)?;
             Ok(text.into_owned())
         };
-        let machine = spec::read_in(&row.machine, &[], contents).map_err(bad)?;
-        let host = match row.host.as_str() {
+        spec::read_in(text, &[], contents).map_err(|error| error.to_string())
+    }
+
+    fn figure(&self, row: Row) -> Result<Figure, String> {
+        let group = row.group.clone();
+        let figure = self.mapped(row);
+        figure.map_err(|why| format!("group {group}: {why}"))
+    }
+
+    fn mapped(&self, row: Row) -> Result<Figure, String> {
+        let machine: Arc<Machine> = Arc::new(self.spec(&row.machine)?);
+        let host: Arc<Host> = Arc::new(match row.host.as_str() {
             "" => Host::threads(),
-            host => spec::read_in(host, &[], contents).map_err(bad)?,
-        };
-        let workload: Workload = row.workload.parse().map_err(bad)?;
-        let unit: Unit = row.unit.parse()?;
+            host => self.spec(host)?,
+        });
+        let workload = row.workload.parse::<Workload>();
+        let workload = workload.map_err(|error| error.to_string())?;
+        let (threads, guests) = (row.threads, row.guests.unwrap_or(1));
+        let unit = Unit::named(&row.unit)?;
         if !(row.figure.is_finite() && row.figure > 0.0) {
             return Err(format!("the figure {} is not above 0", row.figure));
         }
-        if (unit == Unit::Ratio) != row.over.is_some() {
+        if unit.name.ends_with(RATIO) != row.over.is_some() {
             return Err(format!(
                 "a ratio, and nothing else, has a lock in the column over; the unit is {}",
                 row.unit
             ));
         }
-        if !(1..=MOST_VCPUS).contains(&row.threads) {
-            return Err(format!("{} threads are not 1 to {MOST_VCPUS}", row.threads));
+        if !(1..=MOST_VCPUS).contains(&threads) {
+            return Err(format!("{threads} threads are not 1 to {MOST_VCPUS}"));
         }
-        let guests = row.guests.unwrap_or(1);
-        if guests == 0 || !row.threads.is_multiple_of(guests) {
-            return Err(format!("{} threads in {guests} guests", row.threads));
+        if guests == 0 || !threads.is_multiple_of(guests) {
+            return Err(format!("{threads} threads in {guests} guests"));
         }
         let case = |name: &str| {
-            let family = workload.family();
-            let lock = locks::named(family, name);
-            let lock = lock.ok_or_else(|| locks::unknown(family, name))?;
-            match lock.most_threads {
-                Some(most) if row.threads > most => {
-                    Err(format!("{name} takes at most {most} threads"))
-                }
-                _ => Ok(Case {
-                    machine: Machine::clone(&machine),
-                    host: host.clone(),
+            let lock = locks::named(workload.family(), name)?;
+            match lock.most_threads.filter(|&most| threads > most) {
+                Some(most) => Err(format!("{name} takes at most {most} threads")),
+                None => Ok(Case {
+                    machine: Arc::clone(&machine),
+                    host: Arc::clone(&host),
+                    others: 0,
                     workload,
                     lock,
-                    threads: row.threads,
+                    threads,
                     guests,
                 }),
             }
@@ -344,40 +363,14 @@ impl Folder {
     }
 }
 
-/// Checks the titles of a file.
-fn columns(titles: &StringRecord) -> Result<(), String> {
-    let has = |name: &str| titles.iter().any(|title| title == name);
-    if let Some(none) = NEEDED.into_iter().find(|name| !has(name)) {
-        return Err(format!("there is no column '{none}'"));
-    }
-    let known = |title: &&str| NEEDED.contains(title) || OTHERS.contains(title);
-    match titles.iter().find(|title| !known(title)) {
-        None => Ok(()),
-        Some(other) => Err(format!(
-            "unknown column '{other}'; the columns are {}, and perhaps {}",
-            NEEDED.join(", "),
-            OTHERS.join(", ")
-        )),
-    }
-}
-
-/// The error in a cell.
-fn column(error: &DeserializeError, titles: &StringRecord) -> String {
-    let title = error.field().and_then(|field| titles.get(field as usize));
+/// The fault of a line in CSV, and whether it is in one of the cells.
+fn cell(error: &csv::Error, titles: &StringRecord) -> (String, bool) {
+    let ErrorKind::Deserialize { err, .. } = error.kind() else {
+        return (error.to_string(), true);
+    };
+    let title = err.field().and_then(|field| titles.get(field as usize));
     match title {
-        Some(title) => format!("column {title}: {}", error.kind()),
-        None => error.kind().to_string(),
+        Some(title) => (format!("column {title}: {}", err.kind()), true),
+        None => (err.kind().to_string(), false),
     }
-}
-
-/// Checks that each group is in one half.
-fn halves(figures: &[Figure]) -> Result<(), String> {
-    for figure in figures {
-        let row = &figure.row;
-        let mut others = figures.iter().filter(|other| other.row.group == row.group);
-        if others.any(|other| other.row.half != row.half) {
-            return Err(format!("the group {} is in both halves", row.group));
-        }
-    }
-    Ok(())
 }

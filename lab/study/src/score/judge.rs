@@ -1,13 +1,14 @@
 //! How well simulated figures agree with published ones.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use itertools::Itertools;
+use overlock_bench::error::Error;
 use serde::Serialize;
 
 use super::data::{Figure, Half, Row};
-use super::run::Results;
-use crate::vary::Range;
+use crate::case::{Case, Options, Outcome, outcomes};
+use crate::vary::{self, Range};
 
 /// Two locks differ if one has this many times the operations of the other.
 const DIFFER: f64 = 1.2;
@@ -55,6 +56,33 @@ impl Class {
 /// The share of orders that is wanted.
 pub const ORDERS_GOAL: f64 = 0.9;
 
+/// The outcomes of each case by its key: with the cost model as it is, then with changed constants.
+pub type Results = HashMap<String, Vec<Outcome>>;
+
+/// All simulations that `figures` need, also with changed constants if `vary` says so. Calls `done`
+/// after each with how many have ended, and of how many.
+pub fn simulate_all(
+    figures: &[Figure],
+    vary: bool,
+    options: &Options,
+    done: impl FnMut(usize, usize, &Case),
+) -> Result<Results, Error> {
+    let cases = figures
+        .iter()
+        .flat_map(Figure::cases)
+        .unique_by(|case| case.key());
+    let (mut keys, mut all) = (Vec::new(), Vec::new());
+    for case in cases {
+        all.push(case.clone());
+        if vary {
+            all.extend(vary::around(case));
+        }
+        keys.resize(all.len(), case.key());
+    }
+    let outcomes = outcomes(&all, options, done)?;
+    Ok(keys.into_iter().zip(outcomes).into_group_map())
+}
+
 /// A figure beside the simulated one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
@@ -74,6 +102,12 @@ pub struct Line {
     pub scaled: Option<f64>,
     /// Why there is no simulated figure.
     pub failed: Option<String>,
+    /// The lock by its own name.
+    #[serde(skip)]
+    lock: &'static str,
+    /// As [`Unit::better`](super::data::Unit::better).
+    #[serde(skip)]
+    better: f64,
 }
 
 /// The sums of some figures. Errors are means of absolute logarithms.
@@ -101,7 +135,7 @@ pub struct Sum {
 pub struct Part {
     pub name: String,
     pub half: Half,
-    /// Its document, if it is a group.
+    /// Its documents, if it is a group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source: String,
     #[serde(flatten)]
@@ -130,19 +164,20 @@ pub struct Score {
 
 impl Score {
     /// Judges `figures` by the results of their cases.
-    pub fn new(figures: &[Figure], results: &HashMap<String, Results>) -> Self {
-        let mut lines: Vec<Line> = figures.iter().map(|figure| line(figure, results)).collect();
-        fit(figures, &mut lines);
-        let all: Members<'_> = figures.iter().zip(&lines).collect();
-        let mut groups = parts(&all, |figure, _| figure.row.group.clone());
+    pub fn new(figures: &[Figure], results: &Results) -> Self {
+        let mut lines: Vec<Line> = figures.iter().map(|f| Line::new(f, results)).collect();
+        fit(&mut lines);
+        let mut groups = parts(&lines, |line| line.row.group.clone());
         for part in &mut groups {
-            part.source = sources(&all, &part.name);
+            let rows = lines.iter().map(|line| &line.row);
+            let rows = rows.filter(|row| row.group == part.name);
+            part.source = rows.map(|row| &row.source).dedup().join("; ");
         }
         let worst = |part: &Part| part.sum.skill.unwrap_or(f64::INFINITY);
         groups.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
-        let mut classes = parts(&all, |_, line| line.class.to_string());
+        let mut classes = parts(&lines, |line| line.class.to_string());
         for part in &mut classes {
-            part.reached = part.class().map(|class| reached(&part.sum, class));
+            part.reached = part.class().map(|class| part.sum.reaches(class));
         }
         classes.sort_by_key(|part| (part.half, part.class()));
         Self {
@@ -159,189 +194,145 @@ impl Score {
     }
 }
 
-fn reached(sum: &Sum, class: Class) -> bool {
-    let orders = sum.orders_right as f64 >= ORDERS_GOAL * sum.orders as f64;
-    let skill = sum.skill.is_none_or(|skill| skill > 0.0);
-    orders && skill && sum.error.is_some_and(|error| error <= class.goal())
+impl Line {
+    fn new(figure: &Figure, results: &Results) -> Self {
+        let case = &figure.case;
+        let (simulated, failed) = match simulated(figure, results) {
+            Ok(figures) => (figures, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        let mut settled = figure.cases().map(|case| {
+            let measured = results[&case.key()].first()?.measured().ok()?;
+            measured.simulation.settled
+        });
+        Self {
+            row: figure.row.clone(),
+            class: Class::of(case.machine.sockets, case.machine.cpus(), case.threads),
+            simulated: simulated.first().copied(),
+            settled: settled.try_fold(true, |so_far, one| Some(so_far && one?)),
+            range: Range::of(simulated).filter(|range| range.is_regime_change()),
+            null: None,
+            scaled: None,
+            failed,
+            lock: case.lock.name,
+            better: figure.unit.better,
+        }
+    }
 }
 
 /// The figures of a line: with the cost model as it is, and with each changed constant.
-fn simulated(figure: &Figure, results: &HashMap<String, Results>) -> Result<Vec<f64>, String> {
-    let none = || "there is nothing to compare".to_owned();
-    let of = |case: &super::Case| {
-        let results = &results[&case.key()];
-        let each = results.iter().map(|result| match result {
-            Ok(measured) => figure.unit.of(measured, case.threads).ok_or_else(none),
-            Err(error) => Err(error.clone()),
+fn simulated(figure: &Figure, results: &Results) -> Result<Vec<f64>, String> {
+    let of = |case: &Case| {
+        let each = results[&case.key()].iter().map(|outcome| {
+            let brings = figure.of(outcome.measured()?);
+            brings.ok_or("there is nothing to compare")
         });
-        each.collect::<Result<Vec<f64>, String>>()
+        each.collect::<Result<Vec<f64>, &str>>()
     };
     let ours = of(&figure.case)?;
     match &figure.over {
         None => Ok(ours),
-        Some(over) => {
-            let theirs = of(over)?;
-            Ok(ours.iter().zip(theirs).map(|(a, b)| a / b).collect())
-        }
-    }
-}
-
-/// Whether the simulations of a figure have settled.
-fn settled(figure: &Figure, results: &HashMap<String, Results>) -> Option<bool> {
-    let cases = std::iter::once(&figure.case).chain(&figure.over);
-    let mut each = cases.map(|case| match results[&case.key()].first()? {
-        Ok(measured) => measured.simulation.settled,
-        Err(_) => None,
-    });
-    each.try_fold(true, |so_far, one| Some(so_far && one?))
-}
-
-fn line(figure: &Figure, results: &HashMap<String, Results>) -> Line {
-    let case = &figure.case;
-    let (simulated, failed) = match simulated(figure, results) {
-        Ok(figures) => (figures, None),
-        Err(why) => (Vec::new(), Some(why)),
-    };
-    Line {
-        row: figure.row.clone(),
-        class: Class::of(case.machine.sockets, case.machine.cpus(), case.threads),
-        simulated: simulated.first().copied(),
-        settled: settled(figure, results),
-        range: Range::of(simulated).filter(|range| range.is_regime_change()),
-        null: None,
-        scaled: None,
-        failed,
+        Some(over) => Ok(ours.iter().zip(of(over)?).map(|(a, b)| a / b).collect()),
     }
 }
 
 /// Fits a constant to each series: the figures of a group in one unit. Ratios have 1.
-fn fit(figures: &[Figure], lines: &mut [Line]) {
-    let mut series: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
-    for (index, figure) in figures.iter().enumerate() {
-        let row = &figure.row;
-        if figure.over.is_some() {
-            lines[index].null = Some(1.0);
-            lines[index].scaled = lines[index].simulated;
-        } else if lines[index].simulated.is_some() {
-            let key = (row.group.clone(), row.unit.clone());
-            series.entry(key).or_default().push(index);
-        }
+fn fit(lines: &mut [Line]) {
+    for line in lines.iter_mut().filter(|line| line.row.over.is_some()) {
+        (line.null, line.scaled) = (Some(1.0), line.simulated);
     }
-    for members in series.values().filter(|members| members.len() > 1) {
-        let mean = |value: &dyn Fn(&Line) -> f64| {
-            let logs = members.iter().map(|&index| value(&lines[index]).ln());
+    let fitted = lines.iter_mut();
+    let fitted = fitted.filter(|line| line.row.over.is_none() && line.simulated.is_some());
+    let series = fitted.into_group_map_by(|line| (line.row.group.clone(), line.row.unit.clone()));
+    for mut members in series.into_values().filter(|members| members.len() > 1) {
+        let mean = |members: &[&mut Line], value: fn(&Line) -> f64| {
+            let logs = members.iter().map(|line| value(line).ln());
             (logs.sum::<f64>() / members.len() as f64).exp()
         };
-        let null = mean(&|line| line.row.figure);
-        let factor = null / mean(&|line| line.simulated.unwrap_or(line.row.figure));
-        for &index in members {
-            lines[index].null = Some(null);
-            lines[index].scaled = lines[index].simulated.map(|figure| figure * factor);
+        let null = mean(&members, |line| line.row.figure);
+        let simulated = mean(&members, |line| line.simulated.unwrap_or(line.row.figure));
+        for line in &mut members {
+            line.null = Some(null);
+            line.scaled = line.simulated.map(|figure| figure * (null / simulated));
         }
     }
 }
 
-/// Figures with their lines.
-type Members<'a> = Vec<(&'a Figure, &'a Line)>;
-
 /// The figures by a name and their half.
-fn parts(members: &Members<'_>, name: impl Fn(&Figure, &Line) -> String) -> Vec<Part> {
-    let of = |&(figure, line): &(&Figure, &Line)| (name(figure, line), figure.half());
-    let parts = members.iter().copied().into_group_map_by(of);
-    let parts = parts
-        .into_iter()
-        .sorted_by(|(one, _), (other, _)| one.cmp(other));
-    parts
-        .map(|((name, half), members)| Part {
-            name,
-            half,
-            source: String::new(),
-            sum: sum(&members),
-            reached: None,
-        })
-        .collect()
-}
-
-/// The documents of a group.
-fn sources(members: &Members<'_>, group: &str) -> String {
-    let rows = members.iter().map(|(figure, _)| &figure.row);
-    let rows = rows.filter(|row| row.group == group);
-    rows.map(|row| &row.source).dedup().join("; ")
-}
-
-fn sum(members: &Members<'_>) -> Sum {
-    let error = |value: fn(&Line) -> Option<f64>, only: fn(&Line) -> bool| {
-        let errors = members.iter().filter(|(_, line)| only(line));
-        let errors =
-            errors.filter_map(|(_, line)| Some((value(line)? / line.row.figure).ln().abs()));
-        mean(errors)
+fn parts(lines: &[Line], name: impl Fn(&Line) -> String) -> Vec<Part> {
+    let of = |line: &&Line| (name(line), line.row.half.unwrap_or(Half::Score));
+    let parts = lines.iter().into_group_map_by(of).into_iter();
+    let parts = parts.sorted_by(|(one, _), (other, _)| one.cmp(other));
+    let part = |((name, half), members): (_, Vec<&Line>)| Part {
+        name,
+        half,
+        source: String::new(),
+        sum: Sum::of(&members),
+        reached: None,
     };
-    let has_null = |line: &Line| line.null.is_some() && line.simulated.is_some();
-    let null = error(|line| line.null, has_null);
-    let beside = error(|line| line.simulated, has_null);
-    let pairs = orders(members);
-    Sum {
-        figures: members.len(),
-        failed: members
-            .iter()
-            .filter(|(_, line)| line.failed.is_some())
-            .count(),
-        orders: pairs.len(),
-        orders_right: pairs.iter().filter(|right| **right).count(),
-        error: error(|line| line.simulated, |_| true),
-        shape: error(|line| line.scaled, has_null),
-        null,
-        skill: beside.zip(null).map(|(beside, null)| 1.0 - beside / null),
+    parts.map(part).collect()
+}
+
+impl Sum {
+    fn of(members: &[&Line]) -> Self {
+        let error = |value: fn(&Line) -> Option<f64>, only: fn(&Line) -> bool| {
+            let lines = members.iter().filter(|line| only(line));
+            let errors = lines.filter_map(|line| Some((value(line)? / line.row.figure).ln().abs()));
+            let (count, sum) = errors.fold((0, 0.0), |(count, sum), one| (count + 1, sum + one));
+            (count > 0).then(|| sum / f64::from(count))
+        };
+        let has_null = |line: &Line| line.null.is_some() && line.simulated.is_some();
+        let null = error(|line| line.null, has_null);
+        let beside = error(|line| line.simulated, has_null);
+        let orders = orders(members);
+        Self {
+            figures: members.len(),
+            failed: members.iter().filter(|line| line.failed.is_some()).count(),
+            orders: orders.len(),
+            orders_right: orders.iter().filter(|right| **right).count(),
+            error: error(|line| line.simulated, |_| true),
+            shape: error(|line| line.scaled, has_null),
+            null,
+            skill: beside.zip(null).map(|(beside, null)| 1.0 - beside / null),
+        }
     }
-}
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0, 0.0), |(count, sum), value| (count + 1, sum + value));
-    (count > 0).then(|| sum / f64::from(count))
-}
-
-/// The common things of two figures whose locks are compared.
-fn series(row: &Row) -> impl PartialEq {
-    let Row {
-        group,
-        machine,
-        host,
-        workload,
-        unit,
-        ..
-    } = row.clone();
-    (
-        group,
-        machine,
-        host,
-        workload,
-        unit,
-        row.threads,
-        row.guests,
-    )
+    /// Whether it has all that is wanted of a class.
+    fn reaches(&self, class: Class) -> bool {
+        let orders = self.orders_right as f64 >= ORDERS_GOAL * self.orders as f64;
+        let skill = self.skill.is_none_or(|skill| skill > 0.0);
+        orders && skill && self.error.is_some_and(|error| error <= class.goal())
+    }
 }
 
 /// Whether each pair of locks that differ is in the right order.
-fn orders(members: &Members<'_>) -> Vec<bool> {
+fn orders(members: &[&Line]) -> Vec<bool> {
     let mut right = Vec::new();
     let mut judge = |published: f64, simulated: Option<f64>| {
         if published.ln().abs() > DIFFER.ln() {
             right.push(simulated.is_some_and(|simulated| simulated.ln() * published.ln() > 0.0));
         }
     };
-    for (_, line) in members.iter().filter(|(figure, _)| figure.over.is_some()) {
+    for line in members.iter().filter(|line| line.row.over.is_some()) {
         judge(line.row.figure, line.simulated);
     }
-    for (&(figure, line), &(other, theirs)) in members.iter().tuple_combinations() {
-        let differ = figure.case.lock.name != other.case.lock.name;
-        if let Some(better) = figure.unit.better()
-            && differ
-            && series(&figure.row) == series(&other.row)
-        {
-            let ratio = |a: f64, b: f64| (a / b).powf(better);
-            let simulated = line.simulated.zip(theirs.simulated);
+    // The common things of two figures whose locks are compared.
+    let series = |line: &Line| Row {
+        lock: String::new(),
+        figure: 0.0,
+        half: None,
+        source: String::new(),
+        seen: String::new(),
+        over: None,
+        note: String::new(),
+        ..line.row.clone()
+    };
+    for (line, other) in members.iter().tuple_combinations() {
+        if line.better != 0.0 && line.lock != other.lock && series(line) == series(other) {
+            let ratio = |a: f64, b: f64| (a / b).powf(line.better);
+            let simulated = line.simulated.zip(other.simulated);
             judge(
-                ratio(line.row.figure, theirs.row.figure),
+                ratio(line.row.figure, other.row.figure),
                 simulated.map(|(ours, theirs)| ratio(ours, theirs)),
             );
         }

@@ -6,50 +6,44 @@ use super::judge::Class;
 const PAGE: &str = include_str!("../../../../results/score.md");
 
 /// The score of a class.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known<'p> {
     /// How many figures.
-    pub figures: String,
+    pub figures: &'p str,
     /// Pairs of locks in the right order, of so many.
-    pub orders: String,
+    pub orders: &'p str,
     /// The mean absolute logarithm of simulated over published figures.
     pub error: f64,
 }
 
 /// The score of a class, if there are figures of it.
-pub fn of(class: Class) -> Option<Known> {
+pub fn of(class: Class) -> Option<Known<'static>> {
     read(PAGE, class)
 }
 
-fn read(page: &str, class: Class) -> Option<Known> {
+fn read(page: &str, class: Class) -> Option<Known<'_>> {
     let begin = format!("| {class} | score |");
-    let line = page.lines().find(|line| line.starts_with(&begin))?;
-    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-    let [_, _, _, figures, orders, error, ..] = cells.as_slice() else {
-        return None;
-    };
+    let line = page.lines().find_map(|line| line.strip_prefix(&begin))?;
+    let mut cells = line.split('|').map(str::trim);
     Some(Known {
-        figures: (*figures).to_owned(),
-        orders: (*orders).to_owned(),
-        error: error.parse().ok()?,
+        figures: cells.next()?,
+        orders: cells.next()?,
+        error: cells.next()?.parse().ok()?,
     })
 }
 
 /// The same as a sentence.
 pub fn told(class: Class) -> String {
-    match of(class) {
-        Some(Known {
-            figures,
-            orders,
-            error,
-        }) => format!(
-            "Of published pairs of locks in this class ({class}) {orders} are simulated in the \
-             right order; {figures} figures are off by {error:.2} on average, as logarithms.\n"
-        ),
-        None => {
-            format!("No published figure of this class ({class}) has been held out to check it.\n")
-        }
-    }
+    let Some(known) = of(class) else {
+        return format!(
+            "No published figure of this class ({class}) has been held out to check it.\n"
+        );
+    };
+    let (figures, orders, error) = (known.figures, known.orders, known.error);
+    format!(
+        "Of published pairs of locks in this class ({class}) {orders} are simulated in the right \
+         order; {figures} figures are off by {error:.2} on average, as logarithms.\n"
+    )
 }
 
 #[cfg(test)]
@@ -61,8 +55,8 @@ mod tests {
         let page = "| one socket | calibrate | 9 | 1 of 8 | 0.90 |\n\
                     | one socket | score | 61 | 30 of 40 | 0.35 | 0.2 |\n";
         let one = Known {
-            figures: "61".to_owned(),
-            orders: "30 of 40".to_owned(),
+            figures: "61",
+            orders: "30 of 40",
             error: 0.35,
         };
         assert_eq!(read(page, Class::OneSocket), Some(one));

@@ -1,8 +1,8 @@
 //! The score for people, and as a page has it.
 
-use std::fmt::Write;
+use std::iter::once;
 
-use overlock_report::columns::{NOTHING, table};
+use overlock_report::columns::{NOTHING, optional, table};
 use overlock_report::numbers::significant;
 
 use super::judge::{Line, ORDERS_GOAL, Part, Score};
@@ -20,50 +20,42 @@ pub enum Form {
 /// The columns with numbers.
 const NUMBERS: fn(usize) -> bool = |column| (2..8).contains(&column);
 
-const PARTS: [&str; 8] = [
-    "", "half", "figures", "orders", "error", "shape", "null", "skill",
+/// The titles of a part after its name.
+const PARTS: [&str; 7] = [
+    "half", "figures", "orders", "error", "shape", "null", "skill",
 ];
 
 /// The groups, the worst first, then the classes with their goals.
 pub fn summary(form: Form, score: &Score) -> String {
-    let mut text = String::new();
-    let titled = |first: &'static str, last: &'static str| {
-        let mut titles = PARTS.to_vec();
-        titles[0] = first;
-        titles.push(last);
-        titles
+    let rows = |first, last, parts: &[Part], about: fn(&Part) -> String| {
+        let titles: Vec<&str> = once(first).chain(PARTS).chain([last]).collect();
+        let lines = parts.iter().map(|part| cells(part).chain([about(part)]));
+        rows(form, &titles, NUMBERS, lines)
     };
-    let groups = score.groups.iter();
-    let groups = groups.map(|group| cells(group).into_iter().chain([group.source.clone()]));
-    text += &rows(
-        form,
-        &titled("group, the worst first", "document"),
-        NUMBERS,
-        groups,
+    let documents = |group: &Part| group.source.clone();
+    let groups = rows(
+        "group, the worst first",
+        "document",
+        &score.groups,
+        documents,
     );
-    text += "\n";
-    let classes = score.classes.iter().map(|part| {
-        let told = match part.reached {
-            Some(true) => "reached",
-            _ => "missed",
+    let classes = rows("class", "goal", &score.classes, |part| {
+        let told = if part.reached == Some(true) {
+            "reached"
+        } else {
+            "missed"
         };
-        let goal = part
-            .class()
-            .map(|class| format!("error {:.2}: {told}", class.goal()));
-        let goal = goal.unwrap_or_default();
-        cells(part).into_iter().chain([goal])
+        let goal = part.class().map(|class| class.goal());
+        goal.map_or(String::new(), |goal| format!("error {goal:.2}: {told}"))
     });
-    text += &rows(form, &titled("class", "goal"), NUMBERS, classes);
-    let percent = 100.0 * ORDERS_GOAL;
-    let _ = writeln!(
-        text,
-        "\nA goal is reached with {percent:.0} % of the orders, a skill above 0, and the error. \
-         Errors are means of absolute logarithms: 0.1 is a tenth."
-    );
-    text
+    format!(
+        "{groups}\n{classes}\nA goal is reached with {:.0} % of the orders, a skill above 0, and \
+         the error. Errors are means of absolute logarithms: 0.1 is a tenth.\n",
+        100.0 * ORDERS_GOAL
+    )
 }
 
-fn cells(part: &Part) -> Vec<String> {
+fn cells(part: &Part) -> impl Iterator<Item = String> + use<> {
     let sum = &part.sum;
     let orders = match sum.orders {
         0 => NOTHING.to_owned(),
@@ -73,9 +65,8 @@ fn cells(part: &Part) -> Vec<String> {
         0 => sum.figures.to_string(),
         failed => format!("{} ({failed} failed)", sum.figures),
     };
-    let number = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |v| format!("{v:.2}"));
-    let skill = sum.skill.map_or(NOTHING.to_owned(), |v| format!("{v:+.2}"));
-    vec![
+    let number = |value: Option<f64>| optional(value, |value| format!("{value:.2}"));
+    let cells = [
         part.name.clone(),
         part.half.to_string(),
         figures,
@@ -83,18 +74,17 @@ fn cells(part: &Part) -> Vec<String> {
         number(sum.error),
         number(sum.shape),
         number(sum.null),
-        skill,
-    ]
+        optional(sum.skill, |skill| format!("{skill:+.2}")),
+    ];
+    cells.into_iter()
 }
 
 /// The classes with each value of a key.
 pub fn tries(form: Form, key: &str, scores: &[(String, Score)]) -> String {
-    let mut titles = PARTS.to_vec();
-    titles[0] = "class";
-    titles.insert(0, key);
+    let titles: Vec<&str> = [key, "class"].into_iter().chain(PARTS).collect();
     let lines = scores.iter().flat_map(|(value, score)| {
         let classes = score.classes.iter();
-        classes.map(|class| [value.clone()].into_iter().chain(cells(class)))
+        classes.map(|class| once(value.clone()).chain(cells(class)))
     });
     rows(form, &titles, |column| column > 2, lines)
 }
@@ -116,32 +106,30 @@ pub fn figures(form: Form, score: &Score) -> String {
     rows(form, &titles, NUMBERS, score.figures.iter().map(figure))
 }
 
-fn figure(line: &Line) -> Vec<String> {
+fn figure(line: &Line) -> [String; 10] {
     let row = &line.row;
     let lock = match &row.over {
         Some(over) => format!("{} over {over}", row.lock),
         None => row.lock.clone(),
     };
-    let simulated = match (line.simulated, line.range) {
+    let mut simulated = match (line.simulated, line.range) {
         (_, Some(Range { low, high })) => format!("{} to {}", significant(low), significant(high)),
         (Some(figure), None) => significant(figure),
         (None, None) => "failed".to_owned(),
     };
-    let unsettled = if line.settled == Some(false) {
-        ", unsettled"
-    } else {
-        ""
-    };
+    if line.settled == Some(false) {
+        simulated += ", unsettled";
+    }
     let ratio = line.simulated.map(|figure| figure / row.figure);
-    vec![
+    [
         row.group.clone(),
         row.machine.clone(),
         row.workload.clone(),
         lock,
         row.threads.to_string(),
         significant(row.figure),
-        simulated + unsettled,
-        ratio.map_or(NOTHING.to_owned(), |ratio| format!("{ratio:.2}")),
+        simulated,
+        optional(ratio, |ratio| format!("{ratio:.2}")),
         row.unit.clone(),
         row.seen.clone(),
     ]
