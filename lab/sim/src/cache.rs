@@ -51,7 +51,7 @@ use crate::time::Time;
 use line::{Copies, Line, Request};
 use paths::Legs;
 use queue::Queue;
-pub use serve::{Due, Loaded};
+pub use serve::Loaded;
 use sites::Sites;
 
 /// Bytes of a cache line.
@@ -250,6 +250,7 @@ impl Cache {
         Answer::Wait
     }
 
+    #[inline]
     fn request(&self, now: Time, vcpu: usize, core: usize, line: usize, access: Access) -> Request {
         Request {
             vcpu: vcpu as u32,
@@ -277,10 +278,13 @@ impl Cache {
         self.enqueue(now, line, request);
     }
 
-    /// Requests a line for a load that `vcpu` will make at `at`.
+    /// Requests a line, which `core` does not have, for a load that `vcpu` will make at `at`.
+    #[inline]
     pub fn request_ahead(&mut self, now: Time, at: Time, vcpu: usize, core: usize, line: usize) {
+        debug_assert!(!self.has(line, core, Access::Read));
         let request = self.request(at, vcpu, core, line, Access::Read);
-        self.enqueue(now, line, request);
+        let arrives = self.arrival_of_missing(line, &request);
+        self.enqueue_at(now, line, request, arrives);
     }
 
     /// Takes back the request of `vcpu` for a load that it has not made yet.
@@ -290,9 +294,12 @@ impl Cache {
 
     /// Queues a request, and serves it if it is due.
     fn enqueue(&mut self, now: Time, line: usize, request: Request) {
-        let mut legs = std::mem::take(&mut self.legs);
-        let arrives = self.arrival_along(line, &request, &mut legs);
-        self.legs = legs;
+        let arrives = self.arrival(line, &request);
+        self.enqueue_at(now, line, request, arrives);
+    }
+
+    #[inline]
+    fn enqueue_at(&mut self, now: Time, line: usize, request: Request, arrives: Time) {
         self.queues[line].push(request, arrives);
         let state = &mut self.lines[line];
         let at = arrives.max(state.free);

@@ -1,19 +1,12 @@
 //! Travel times of requests and lines.
 
-use rand::RngExt;
+use rand::{Rng, RngExt};
 
 use super::cores::Cores;
 use super::line::{Copies, Request};
-use super::{Access, Cache};
+use super::{Cache, Random};
+use crate::machine::Costs;
 use crate::time::Time;
-
-/// A transfer to a core that lacks the right for its access.
-enum Transfer {
-    /// It takes this long.
-    Whole(Time),
-    /// The last-level cache of a reader answers, and goes on to the next one.
-    Pipelined,
-}
 
 /// The parts of a transfer, once the request is at the line's home.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,15 +15,13 @@ pub(super) struct Path {
     pub snoop: Time,
     /// From there to the requester.
     pub data: Time,
-    /// Whether the next request need not wait for this one.
-    pub pipelined: bool,
 }
 
 /// The way of a read to the line's home, for all requests from a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leg {
-    /// Whether the home's last-level cache is that of the place.
-    near: bool,
+    /// Whether the home's last-level cache, or one that has a copy, is that of the place.
+    pub near: bool,
     /// The mean length.
     length: Time,
 }
@@ -64,18 +55,20 @@ impl Legs {
         }
     }
 
-    /// They are to be those of this line.
-    pub fn follow(&mut self, line: usize) {
+    /// Returns the way of a read of this line, if it is known.
+    #[inline]
+    pub fn known(&self, line: usize, request: &Request) -> Option<Leg> {
+        let leg = self.of[request.place as usize];
+        leg.filter(|_| self.line == line && !request.writes())
+    }
+
+    /// The way of a read of this line is this one.
+    fn remember(&mut self, line: usize, request: &Request, leg: Leg) {
         if self.line != line {
             self.line = line;
             self.of.fill(None);
         }
-    }
-
-    /// Returns the way of a read, if it is known.
-    #[inline]
-    pub fn known(&self, request: &Request) -> Option<Leg> {
-        self.of[request.place as usize].filter(|_| !request.writes())
+        self.of[request.place as usize] = Some(leg);
     }
 
     /// Forgets those of a line that has moved.
@@ -88,29 +81,35 @@ impl Legs {
 
 impl Cache {
     /// Returns when a request arrives at the line's home. One from beyond the home's last-level
-    /// cache follows the line when it moves.
-    pub(super) fn arrival(&self, line: usize, request: &Request) -> Time {
+    /// cache follows the line when it moves. Remembers the ways of reads.
+    #[inline]
+    pub(super) fn arrival(&mut self, line: usize, request: &Request) -> Time {
         let state = &self.lines[line];
         if self.has(line, request.core as usize, request.access) {
             return request.requested_at.max(state.arrival);
         }
-        self.leg(line, request).arrival(request, state.since)
+        self.arrival_of_missing(line, request)
     }
 
-    /// The same. Remembers the ways of reads of the line.
-    pub(super) fn arrival_along(&self, line: usize, request: &Request, legs: &mut Legs) -> Time {
-        let has = self.has(line, request.core as usize, request.access);
-        if has || request.writes() {
-            // All copies but that of the own core have to be invalidated: its number matters.
-            return self.arrival(line, request);
+    /// The same of a request whose core lacks the right for its access.
+    #[inline]
+    pub(super) fn arrival_of_missing(&mut self, line: usize, request: &Request) -> Time {
+        let since = self.lines[line].since;
+        match self.legs.known(line, request) {
+            Some(leg) => leg.arrival(request, since),
+            None => self.learn_leg(line, request).arrival(request, since),
         }
-        legs.follow(line);
-        let leg = legs.known(request).unwrap_or_else(|| {
-            let leg = self.leg(line, request);
-            legs.of[request.place as usize] = Some(leg);
-            leg
-        });
-        leg.arrival(request, self.lines[line].since)
+    }
+
+    /// Finds out the way of a request, and remembers that of a read: those of writes depend on the
+    /// core, all copies but that of which have to be invalidated.
+    #[cold]
+    fn learn_leg(&mut self, line: usize, request: &Request) -> Leg {
+        let leg = self.leg(line, request);
+        if !request.writes() {
+            self.legs.remember(line, request, leg);
+        }
+        leg
     }
 
     fn leg(&self, line: usize, request: &Request) -> Leg {
@@ -119,58 +118,63 @@ impl Cache {
         let near = match &state.copies {
             Copies::None => true,
             Copies::Owned(_) => self.sites.share_cache(state.home, place),
-            Copies::Shared(cores) => cores.meets(self.sites.area(place).sharing.clone()),
+            Copies::Shared(cores) => self.is_copied_near(cores, request.place),
         };
-        let length = match self.transfer(line, request) {
-            Transfer::Whole(time) => time.scale(self.machine.costs.request),
-            Transfer::Pipelined => self.machine.costs.shared.half(),
+        let is_shared = matches!(state.copies, Copies::Shared(_));
+        let length = match near && is_shared && self.machine.inclusive && !request.writes() {
+            true => self.machine.costs.shared.half(),
+            false => self
+                .transfer(line, request)
+                .scale(self.machine.costs.request),
         };
         Leg { near, length }
     }
 
-    /// Returns the travel times of a request and its answer.
-    pub(super) fn path(&mut self, line: usize, request: &Request) -> Path {
-        let path = if self.has(line, request.core as usize, request.access) {
-            // The line was on its way to this core already.
-            Path::default()
-        } else {
-            let way = request.way;
-            let costs = &self.machine.costs;
-            match self.transfer(line, request) {
-                Transfer::Whole(time) => Path {
-                    snoop: time.scale(costs.snoop),
-                    data: time.scale(1.0 - costs.request - costs.snoop).scale(way),
-                    pipelined: false,
-                },
-                Transfer::Pipelined => Path {
-                    snoop: Time::ZERO,
-                    data: self.machine.costs.shared.half().scale(way),
-                    pipelined: true,
-                },
+    /// Whether the last-level cache of a reader has a copy, and the reader's core has none: it
+    /// answers by itself.
+    pub(super) fn is_near(&mut self, line: usize, request: &Request) -> bool {
+        match &self.lines[line].copies {
+            Copies::Shared(cores) if self.machine.inclusive && !request.writes() => {
+                let has = cores.contains(request.core as usize);
+                let known = self.legs.known(line, request);
+                !has && known.unwrap_or_else(|| self.learn_leg(line, request)).near
             }
-        };
-        Path {
-            snoop: self.vary_tenure(path.snoop),
-            data: self.vary(path.data),
-            ..path
+            _ => false,
         }
     }
 
-    fn transfer(&self, line: usize, request: &Request) -> Transfer {
+    /// Whether one of these cores has its last-level cache in common with the place.
+    fn is_copied_near(&self, cores: &Cores, place: u32) -> bool {
+        cores.meets(self.sites.area(place as usize).sharing.clone())
+    }
+
+    /// Returns the travel times of a request and its answer.
+    pub(super) fn path(&mut self, line: usize, request: &Request) -> Path {
+        let has = self.has(line, request.core as usize, request.access);
+        let time = match has {
+            // The line was on its way to this core already.
+            true => Time::ZERO,
+            false => self.transfer(line, request),
+        };
+        let costs = &self.machine.costs;
+        let (snoop, data) = (costs.snoop, 1.0 - costs.request - costs.snoop);
+        Path {
+            snoop: vary_tenure(&mut self.random, costs, time.scale(snoop)),
+            data: vary(&mut self.random, costs, time.scale(data).scale(request.way)),
+        }
+    }
+
+    /// Returns what a transfer takes to a core that lacks the right for its access.
+    fn transfer(&self, line: usize, request: &Request) -> Time {
         let state = &self.lines[line];
         let place = request.place as usize;
-        let machine = &self.machine;
-        let meets = |cores: &Cores| cores.meets(self.sites.area(place).sharing.clone());
-        Transfer::Whole(match &state.copies {
-            Copies::None => machine.costs.memory,
-            Copies::Shared(cores) if request.access != Access::Read => {
+        match &state.copies {
+            Copies::None => self.machine.costs.memory,
+            Copies::Shared(cores) if request.writes() => {
                 self.invalidation(cores, request.core as usize, place)
             }
-            Copies::Shared(cores) if machine.inclusive && meets(cores) => {
-                return Transfer::Pipelined;
-            }
             Copies::Shared(_) | Copies::Owned(_) => self.sites.transfer(state.home, place),
-        })
+        }
     }
 
     /// Returns the time to invalidate all copies of other cores than `core`, which is at `place`.
@@ -182,22 +186,30 @@ impl Cache {
             .max()
             .unwrap_or(self.machine.costs.shared)
     }
+}
 
-    /// How long an owner keeps a wanted line: from nothing to twice the mean. With less variation
-    /// an owner would keep it always, or never, for its next operation: a change of a cost by a
-    /// tenth would then change rates by a factor of four.
-    fn vary_tenure(&mut self, mean: Time) -> Time {
-        match self.machine.costs.jitter {
-            0.0 => mean,
-            _ => mean.scale(self.random.random_range(0.0..=2.0)),
-        }
+/// Returns how long the answer of a last-level cache travels to a reader.
+pub(super) fn way_back(random: &mut Random, costs: &Costs, request: &Request) -> Time {
+    if costs.jitter != 0.0 {
+        // Its snoop takes no time.
+        random.next_u64();
     }
+    vary(random, costs, costs.shared.half().scale(request.way))
+}
 
-    fn vary(&mut self, time: Time) -> Time {
-        let jitter = self.machine.costs.jitter;
-        if jitter == 0.0 {
-            return time;
-        }
-        time.scale(self.random.random_range(1.0 - jitter..=1.0 + jitter))
+/// How long an owner keeps a wanted line: from nothing to twice the mean. With less variation an
+/// owner would keep it always, or never, for its next operation: a change of a cost by a tenth
+/// would then change rates by a factor of four.
+fn vary_tenure(random: &mut Random, costs: &Costs, mean: Time) -> Time {
+    match costs.jitter {
+        0.0 => mean,
+        _ => mean.scale(random.random_range(0.0..=2.0)),
+    }
+}
+
+fn vary(random: &mut Random, costs: &Costs, time: Time) -> Time {
+    match costs.jitter {
+        0.0 => time,
+        jitter => time.scale(random.random_range(1.0 - jitter..=1.0 + jitter)),
     }
 }

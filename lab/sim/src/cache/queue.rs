@@ -50,6 +50,15 @@ impl Queue {
         self.arrivals.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.arrivals.len()
+    }
+
+    /// Returns the request at this index.
+    pub fn get(&self, index: usize) -> &Request {
+        &self.requests[index]
+    }
+
     /// Whether all have arrived.
     pub fn are_here(&self, now: Time) -> bool {
         self.latest <= now
@@ -62,7 +71,7 @@ impl Queue {
 
     /// Whether all that have not arrived arrive at these times.
     #[cfg(test)]
-    pub fn arrive_as(&self, now: Time, arrival: impl Fn(&Request) -> Time) -> bool {
+    pub fn arrive_as(&self, now: Time, arrival: impl FnMut(&Request) -> Time) -> bool {
         let expected = self.requests.iter().map(arrival);
         let mut both = self.arrivals.iter().zip(expected);
         both.all(|(&at, expected)| at.max(now) == expected.max(now))
@@ -133,6 +142,19 @@ impl Queue {
         self.remove(word * BITS + here.trailing_zeros() as usize)
     }
 
+    /// Takes a load, if all have arrived. Call [`Self::have_arrived`] after the last one.
+    #[inline]
+    pub fn take_load(&mut self, index: usize) {
+        self.arrivals.swap_remove(index);
+        self.requests.swap_remove(index);
+    }
+
+    /// Loads were taken.
+    pub fn have_arrived(&mut self) {
+        self.here.truncate(self.arrivals.len().div_ceil(BITS));
+        self.forget_arrivals();
+    }
+
     /// Takes the request of `vcpu` for an access of its own.
     pub fn withdraw(&mut self, vcpu: usize) {
         let is_its = |request: &Request| request.vcpu as usize == vcpu && !request.buffered;
@@ -164,6 +186,11 @@ impl Queue {
             *at = arrival(request);
             self.latest = self.latest.max(*at);
         }
+        self.forget_arrivals();
+    }
+
+    /// Somebody has to look which have arrived.
+    fn forget_arrivals(&mut self) {
         self.here.fill(0);
         (self.count, self.next) = (0, Time::ZERO);
     }

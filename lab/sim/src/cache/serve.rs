@@ -6,16 +6,27 @@ use rand::RngExt;
 
 use super::cores::Cores;
 use super::line::{Copies, Request};
+use super::paths::way_back;
 use super::{Access, Cache, Signal};
 use crate::time::Time;
 
 /// When a request is due.
 #[derive(Clone, Copy, Debug)]
-pub enum Due {
+enum Due {
     /// Now: so many have arrived.
     Now(usize),
     /// At that time.
     At(Time),
+}
+
+/// The end of a run of loads.
+enum Ran {
+    /// The chosen request is served in another way.
+    Until(usize),
+    /// This load is one whose vCPU goes on.
+    Loaded(Loaded),
+    /// No request can be served now.
+    Out,
 }
 
 /// A load that the last-level cache of its core has answered.
@@ -29,43 +40,132 @@ pub struct Loaded {
 
 impl Cache {
     /// Serves the requests that are due.
-    pub fn serve(&mut self, now: Time, line: usize) {
-        while let Some(Loaded { vcpu, at }) = self.serve_next(now, line) {
+    pub fn serve(&mut self, mut now: Time, line: usize) {
+        let goes_on = |_, _| None;
+        while let Some(Loaded { vcpu, at }) = self.serve_until(&mut now, line, Time::ZERO, goes_on)
+        {
             self.signals.push(Signal::Done { vcpu, at });
         }
     }
 
-    /// The same, up to the next load that a last-level cache answers by itself. It returns that,
-    /// so with hundreds of spinners most loads need no signal.
-    pub fn serve_next(&mut self, now: Time, line: usize) -> Option<Loaded> {
+    /// The same, and what is due after a load that a last-level cache has answered by itself, up to
+    /// a time: with hundreds of spinners that is most of what happens.
+    ///
+    /// `watches` is called for such a load. It returns `None` if its vCPU goes on, and else until
+    /// when at most the next ones may be served: the vCPU watches the line. Returns a load whose
+    /// vCPU goes on.
+    pub fn serve_until(
+        &mut self,
+        now: &mut Time,
+        line: usize,
+        mut until: Time,
+        mut watches: impl FnMut(usize, Time) -> Option<Time>,
+    ) -> Option<Loaded> {
+        let mut is_read = false;
         loop {
-            if self.lines[line].leaving.is_some() && !self.leaves(now, line) {
+            if self.lines[line].leaving.is_some() && !self.leaves(*now, line) {
                 return None;
             }
-            let arrived = match self.due(now, line)? {
+            let arrived = match self.due(*now, line)? {
                 Due::Now(arrived) => arrived,
+                Due::At(at) if is_read && at < until => {
+                    *now = at;
+                    continue;
+                }
                 Due::At(at) => {
                     self.signals.push(Signal::Serve { line, at });
                     return None;
                 }
             };
-            let chosen = self.random.random_range(0..arrived);
-            let request = self.queues[line].take(now, chosen);
-            let path = self.path(line, &request);
-            if path.pipelined {
-                // The last-level cache goes on to the next request.
-                let arrives = now + path.data;
-                self.share(now, line, &request);
-                self.lines[line].free = now + self.machine.costs.gap;
-                return Some(Loaded {
-                    vcpu: request.vcpu as usize,
-                    at: arrives + self.takes(Access::Read),
-                });
+            let mut chosen = self.random.random_range(0..arrived);
+            if self.queues[line].are_here(*now) && self.machine.inclusive {
+                match self.serve_run(now, line, &mut until, chosen, &mut watches) {
+                    Ran::Until(next) => chosen = next,
+                    Ran::Out => return None,
+                    Ran::Loaded(loaded) => return Some(loaded),
+                }
             }
-            let at = now + path.snoop;
+            let request = self.queues[line].take(*now, chosen);
+            is_read = self.is_near(line, &request);
+            if is_read {
+                // The last-level cache goes on to the next request.
+                let costs = &self.machine.costs;
+                let at = *now + way_back(&mut self.random, costs, &request) + costs.hit;
+                let vcpu = request.vcpu as usize;
+                self.traffic.near += 1;
+                self.lines[line].free = *now + costs.gap;
+                self.add_sharer(*now, line, request.core as usize, request.place as usize);
+                let Some(earlier) = watches(vcpu, at) else {
+                    return Some(Loaded { vcpu, at });
+                };
+                self.lines[line].watchers.push(request.vcpu);
+                until = until.min(earlier);
+                continue;
+            }
+            let path = self.path(line, &request);
+            let at = *now + path.snoop;
             self.lines[line].leaving = Some((request, at, path.data));
             self.signals.push(Signal::Serve { line, at });
         }
+    }
+
+    /// Serves loads that last-level caches answer by themselves, while all requests have arrived: the
+    /// chosen one, then others. This is what happens after each change of a word that hundreds of
+    /// vCPUs poll.
+    fn serve_run(
+        &mut self,
+        now: &mut Time,
+        line: usize,
+        until: &mut Time,
+        mut chosen: usize,
+        watches: &mut impl FnMut(usize, Time) -> Option<Time>,
+    ) -> Ran {
+        let costs = &self.machine.costs;
+        let (state, queue) = (&mut self.lines[line], &mut self.queues[line]);
+        let Copies::Shared(cores) = &mut state.copies else {
+            return Ran::Until(chosen);
+        };
+        let ran = loop {
+            let request = queue.get(chosen);
+            let is_near = self.legs.known(line, request).is_some_and(|leg| leg.near);
+            // The first copy of a place that shares its cache with others would matter to them.
+            let is_alone = self.sites.area(request.place as usize).is_alone;
+            if !is_near || !is_alone || cores.contains(request.core as usize) {
+                break Ran::Until(chosen);
+            }
+            let (vcpu, core) = (request.vcpu, request.core as usize);
+            let at = *now + way_back(&mut self.random, costs, request) + costs.hit;
+            queue.take_load(chosen);
+            cores.insert(core);
+            self.traffic.near += 1;
+            state.free = *now + costs.gap;
+            let Some(earlier) = watches(vcpu as usize, at) else {
+                let vcpu = vcpu as usize;
+                break Ran::Loaded(Loaded { vcpu, at });
+            };
+            state.watchers.push(vcpu);
+            *until = earlier.min(*until);
+            if queue.is_empty() {
+                break Ran::Out;
+            }
+            if state.free > *now {
+                // Else it is planned.
+                let planned = state.planned.filter(|&at| *now < at && at <= state.free);
+                state.planned = planned.or(Some(state.free));
+                if planned.is_some() {
+                    break Ran::Out;
+                }
+                if state.free >= *until {
+                    let at = state.free;
+                    self.signals.push(Signal::Serve { line, at });
+                    break Ran::Out;
+                }
+                *now = state.free;
+            }
+            chosen = self.random.random_range(0..queue.len());
+        };
+        queue.have_arrived();
+        ran
     }
 
     /// The line that is about to leave its home does so, if it is time. Returns whether it was.
@@ -101,12 +201,14 @@ impl Cache {
 
     /// Returns when the next request is due, unless that is planned already. One of those that have
     /// arrived is chosen at random.
-    pub fn due(&mut self, now: Time, line: usize) -> Option<Due> {
+    fn due(&mut self, now: Time, line: usize) -> Option<Due> {
         // In the tests of this crate alone: with hundreds of spinners this takes most of the time.
         #[cfg(test)]
         {
-            let queue = &self.queues[line];
+            self.legs.forget(line);
+            let queue = std::mem::take(&mut self.queues[line]);
             assert!(queue.arrive_as(now, |request| self.arrival(line, request)));
+            self.queues[line] = queue;
         }
         let (arrived, first) = self.queues[line].arrived(now)?;
         let state = &mut self.lines[line];
@@ -177,18 +279,6 @@ impl Cache {
         }
     }
 
-    /// Grants a copy of a line that cores share, some of them near the core.
-    fn share(&mut self, now: Time, line: usize, request: &Request) {
-        let (core, place) = (request.core as usize, request.place as usize);
-        match &self.lines[line].copies {
-            Copies::Shared(cores) if cores.meets(self.sites.area(place).socket.clone()) => {
-                self.traffic.near += 1;
-            }
-            _ => self.traffic.far += 1,
-        }
-        self.add_sharer(now, line, core, place);
-    }
-
     fn add_sharer(&mut self, now: Time, line: usize, core: usize, place: usize) {
         let Copies::Shared(cores) = &mut self.lines[line].copies else {
             return;
@@ -215,10 +305,12 @@ impl Cache {
         let queue = &self.queues[line];
         let (are_here, has_writers) = (queue.are_here(now), queue.has_writers());
         if !(are_here && self.copies_are_near) {
-            self.redirect(line, |request| {
-                let core = request.core as usize;
-                request.writes() || cores.as_ref().is_none_or(|cores| cores.contains(&core))
-            });
+            match cores {
+                None => self.redirect_all(line),
+                Some(cores) => self.redirect(line, |request| {
+                    request.writes() || cores.contains(&(request.core as usize))
+                }),
+            }
         } else if has_writers {
             self.redirect(line, Request::writes);
         }
@@ -226,32 +318,23 @@ impl Cache {
 
     /// The line has moved: updates the arrival of some waiting requests.
     fn redirect(&mut self, line: usize, is_affected: impl Fn(&Request) -> bool) {
-        let mut queues = std::mem::take(&mut self.queues);
-        let mut legs = std::mem::take(&mut self.legs);
-        legs.follow(line);
-        queues[line].redirect(is_affected, |request| {
-            self.arrival_along(line, request, &mut legs)
-        });
-        self.legs = legs;
-        self.queues = queues;
+        let mut queue = std::mem::take(&mut self.queues[line]);
+        queue.redirect(is_affected, |request| self.arrival(line, request));
+        self.queues[line] = queue;
     }
 
-    /// The same for all of a line that a core owns.
+    /// The same of all.
     fn redirect_all(&mut self, line: usize) {
-        let mut queues = std::mem::take(&mut self.queues);
-        let mut legs = std::mem::take(&mut self.legs);
-        legs.follow(line);
-        let state = &self.lines[line];
-        let owner = match state.copies {
-            Copies::Owned(owner) => owner as u32,
-            Copies::Shared(_) | Copies::None => u32::MAX,
+        let mut queue = std::mem::take(&mut self.queues[line]);
+        let owner = match self.lines[line].copies {
+            Copies::Owned(owner) => Some(owner as u32),
+            Copies::Shared(_) | Copies::None => None,
         };
-        queues[line].redirect_all(|request| match legs.known(request) {
-            Some(leg) if request.core != owner => leg.arrival(request, state.since),
-            _ => self.arrival_along(line, request, &mut legs),
+        queue.redirect_all(|request| match owner {
+            Some(owner) if owner != request.core => self.arrival_of_missing(line, request),
+            _ => self.arrival(line, request),
         });
-        self.legs = legs;
-        self.queues = queues;
+        self.queues[line] = queue;
     }
 
     /// Notifies all watchers but one.

@@ -21,6 +21,8 @@ pub(super) struct Area {
     pub cores: Range<usize>,
     pub sharing: Range<usize>,
     pub socket: Range<usize>,
+    /// Whether no other place shares its last-level cache.
+    pub is_alone: bool,
 }
 
 /// All cores and places of a machine.
@@ -47,6 +49,7 @@ impl Sites {
             cores: machine.cores_of(place),
             sharing: machine.sharing(place),
             socket: machine.cores_of_socket(place.socket),
+            is_alone: machine.cores_of(place) == machine.sharing(place),
         };
         let from = |from| machine.places().map(move |to| machine.transfer(from, to));
         Self {

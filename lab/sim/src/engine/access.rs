@@ -1,12 +1,13 @@
 //! Effects of cache line accesses on vCPUs.
 
+use super::CURRENT;
 use super::ahead::Step;
 use super::events::Event;
-use super::spin::Spin;
+use super::spin::{Spin, polls};
 use super::state::Engine;
 use super::vcpu::Doing;
 use crate::account::State;
-use crate::cache::{Access, Answer, Due, Loaded, Signal};
+use crate::cache::{Access, Answer, Loaded, Signal};
 use crate::time::Time;
 
 impl Engine {
@@ -78,44 +79,45 @@ impl Engine {
         self.vcpus[vcpu].changes_seen
     }
 
-    /// Watches the line of a wait, until then at most. If it has been changed since the last load
-    /// of `vcpu`, or has left the core, `vcpu` polls again after one iteration. Returns whether it
-    /// has to wait for an event.
-    pub fn watch(&mut self, vcpu: usize, spin: &mut Spin, until: Option<Time>) -> bool {
+    /// Watches the line of a wait. If it has been changed since the last load of `vcpu`, or has left
+    /// the core, `vcpu` polls again after one iteration. Returns whether it has to wait for an event.
+    pub fn watch(&mut self, vcpu: usize, spin: &mut Spin) -> bool {
         let line = spin.line();
         let changes = self.changes_seen(vcpu);
         let core = self.core(vcpu);
-        let iteration = self.machine.costs.turn;
         if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {
-            spin.takes(1);
-            return self.pass(vcpu, iteration, State::Spin);
+            spin.polled(self.now, self.now + spin.iteration);
+            return self.pass(vcpu, spin.iteration, State::Spin);
         }
         self.enter(vcpu, State::Spin);
         self.vcpus[vcpu].doing = Doing::Watch {
             line,
             since: self.now,
         };
-        let noticed = self.pauses(vcpu);
-        let at = until.map_or(noticed, |until| until.min(noticed));
+        let noticed = self.vcpus[vcpu].pauses(self.now);
+        let at = spin.end(self.now).map_or(noticed, |end| end.min(noticed));
         if at < Time::MAX {
-            self.goes(vcpu, at.max(self.now + iteration));
+            self.goes(vcpu, at.max(self.now + spin.iteration));
         }
         true
     }
 
     /// `vcpu`, which watched a line, has lost it, and notices that at its next iteration.
     fn notices_loss(&mut self, vcpu: usize) {
-        let since = match (self.ahead[vcpu].step, self.vcpus[vcpu].doing) {
-            (Step::Watches, _) => self.ahead[vcpu].at,
-            (Step::None, Doing::Watch { since, .. }) => since,
-            _ => return,
+        let since = match self.ahead[vcpu].step {
+            Step::Watches => self.ahead[vcpu].at,
+            Step::Requests => return,
+            Step::None => match self.vcpus[vcpu].doing {
+                Doing::Watch { since, .. } => since,
+                _ => return,
+            },
         };
         if since > self.now {
             // It has not loaded the word yet, but judged a value that was older.
             return self.settles(vcpu);
         }
-        let iteration = Time::ps(self.machine.costs.turn.as_ps().max(1));
-        let at = since + iteration.times(self.polls(since, self.now));
+        let iteration = self.machine.costs.turn;
+        let at = since + iteration.times(polls(since, self.now, iteration));
         if !self.requests_ahead(vcpu, since, at) {
             self.goes(vcpu, at);
         }
@@ -148,23 +150,22 @@ impl Engine {
     /// Serves the queue of a line. If the next event is that it is served again, does that at once.
     pub fn serves(&mut self, mut line: usize) {
         loop {
-            let next = match self.cache.serve_next(self.now, line) {
+            let first = self.events.peek().unwrap_or(Time::MAX);
+            match self.serves_until(line, first.min(self.next_check)) {
                 Some(Loaded { vcpu, at }) => {
-                    self.loaded(vcpu, at);
-                    match self.cache.due(self.now, line) {
-                        Some(Due::Now(_)) => continue,
-                        Some(Due::At(at)) => Some((line, at)),
-                        None => None,
-                    }
+                    self.settles(vcpu);
+                    self.goes(vcpu, at);
+                    continue;
                 }
                 None => {
                     self.serves = true;
                     self.answer();
                     self.serves = false;
-                    self.next_serve.take()
                 }
+            }
+            let Some((next, at)) = self.next_serve.take() else {
+                return;
             };
-            let Some((next, at)) = next else { return };
             let comes_first = self.events.peek().is_none_or(|first| at < first);
             if !comes_first || at >= self.next_check {
                 return self.plan(at, Event::Serve { line: next });
@@ -175,9 +176,33 @@ impl Engine {
         }
     }
 
+    /// Serves the queue of a line as long as spinners load the word in vain, until then at most.
+    fn serves_until(&mut self, line: usize, until: Time) -> Option<Loaded> {
+        let Self {
+            cache,
+            ahead,
+            vcpus,
+            events,
+            handled,
+            ..
+        } = self;
+        // The loads are not those of the fibre that runs, if any.
+        let caller = CURRENT.replace(None);
+        let watches = |vcpu: usize, at| {
+            *handled += 1;
+            let end = ahead[vcpu].watches(&mut vcpus[vcpu], at)?;
+            events.plan_end(vcpu, end);
+            Some(end)
+        };
+        let loaded = cache.serve_until(&mut self.now, line, until, watches);
+        CURRENT.set(caller);
+        loaded
+    }
+
     /// The access of `vcpu` is done at `at`.
     fn loaded(&mut self, vcpu: usize, at: Time) {
         if !self.watches_ahead(vcpu, at) {
+            self.settles(vcpu);
             self.goes(vcpu, at);
         }
     }

@@ -18,7 +18,7 @@
 use super::CURRENT;
 use super::spin::{Phase, Poll};
 use super::state::Engine;
-use super::vcpu::Doing;
+use super::vcpu::{Doing, Vcpu};
 use crate::account::{Account, State};
 use crate::cache::Access;
 use crate::time::Time;
@@ -80,6 +80,28 @@ impl Ahead {
         waited: Time::ZERO,
         poll: None,
     };
+
+    /// The load that it has requested is done at `at`. Returns when its next watch ends if the line
+    /// does not change, or `None` if it does not watch the line.
+    pub fn watches(&mut self, vcpu: &mut Vcpu, at: Time) -> Option<Time> {
+        if self.step != Step::Requests {
+            return None;
+        }
+        let poll = self.poll.expect("it spins");
+        // SAFETY: its fibre is suspended in `spin`: its wait has not ended.
+        let verdict = unsafe { (*poll).poll() };
+        if verdict != Some(false) {
+            return None;
+        }
+        let end = match self.is_limited {
+            true => vcpu.watches_again(self.from, self.at, at)?,
+            false => Time::MAX,
+        };
+        self.spun += self.at - self.from;
+        self.step = Step::Watches;
+        (self.from, self.at) = (self.at, at);
+        Some(end)
+    }
 
     /// Adds the times up to `now` that an account lacks.
     pub fn complete(&self, account: &mut Account, now: Time) {
@@ -144,63 +166,20 @@ impl Engine {
     /// The line for which `vcpu` waits has been granted, and the load is done at `at`. Returns
     /// whether that needs no event.
     pub fn watches_ahead(&mut self, vcpu: usize, at: Time) -> bool {
-        let ahead = &self.ahead[vcpu];
-        if ahead.step != Step::Requests {
+        let ahead = &mut self.ahead[vcpu];
+        let (core, line) = (ahead.core as usize, ahead.line as usize);
+        if ahead.step != Step::Requests || !self.cache.has(line, core, Access::Read) {
             return false;
         }
-        let (core, line) = (ahead.core as usize, ahead.line as usize);
-        let (is_limited, since, requested) = (ahead.is_limited, ahead.from, ahead.at);
-        let poll = ahead.poll.expect("it spins");
         // The load is not one of the fibre that runs, if any.
         let caller = CURRENT.replace(None);
-        // SAFETY: the fibre of `vcpu` is suspended in `spin`: its wait has not ended.
-        let verdict = unsafe { (*poll).poll() };
+        let end = ahead.watches(&mut self.vcpus[vcpu], at);
         CURRENT.set(caller);
-        if verdict != Some(false)
-            || is_limited && self.is_over_by(vcpu, since, requested, at)
-            || !self.cache.watch(vcpu, core, line)
-        {
-            self.settles(vcpu);
-            return false;
+        if let Some(end) = end {
+            self.cache.watch(vcpu, core, line);
+            self.events.plan_end(vcpu, end);
         }
-        if is_limited {
-            self.requested(vcpu, since, requested);
-            self.plan_end(vcpu, at);
-        }
-        let ahead = &mut self.ahead[vcpu];
-        ahead.spun += requested - since;
-        ahead.step = Step::Watches;
-        (ahead.from, ahead.at) = (requested, at);
-        true
-    }
-
-    /// Whether the wait of `vcpu` is over at `at`, if it polls for the time from `since` until
-    /// `requested`.
-    fn is_over_by(&self, vcpu: usize, since: Time, requested: Time, at: Time) -> bool {
-        self.vcpus[vcpu].spin.is_some_and(|mut spin| {
-            spin.takes(self.polls(since, requested));
-            spin.is_over(at)
-        })
-    }
-
-    /// `vcpu` has watched a line since then, and has requested it at `at`.
-    fn requested(&mut self, vcpu: usize, since: Time, at: Time) {
-        self.polled_until(vcpu, since, at);
-        if let Some((_, until)) = &mut self.vcpus[vcpu].spins {
-            *until = at;
-        }
-    }
-
-    /// `vcpu` watches a line from `at` on: plans when that ends without a change.
-    fn plan_end(&mut self, vcpu: usize, at: Time) {
-        let iteration = self.machine.costs.turn;
-        let noticed = self.pauses_at(vcpu, at);
-        let spin = self.vcpus[vcpu].spin;
-        let end = spin.and_then(|spin| spin.end(at, iteration));
-        let end = end.map_or(noticed, |end| end.min(noticed));
-        if end < Time::MAX {
-            self.goes(vcpu, end.max(at + iteration));
-        }
+        end.is_some()
     }
 
     /// Brings `vcpu` to what it is now. Undoes what it has done ahead of now.
@@ -239,7 +218,8 @@ impl Engine {
                 self.goes(vcpu, at);
             }
             Step::Requests if is_past => {
-                self.requested(vcpu, from, at);
+                state.polled(from, at);
+                state.paused(at);
                 self.loads(vcpu);
             }
             Step::Requests => {

@@ -191,9 +191,9 @@ impl Engine {
         self.settles(vcpu);
         if let Doing::Watch { line, since } = self.vcpus[vcpu].doing {
             // Its time limit, a pause-loop exit, or the loss of the line.
-            self.polled(vcpu, since);
             self.cache.unwatch(vcpu, line);
             let state = &mut self.vcpus[vcpu];
+            state.polled(since, self.now);
             if let Some((since, until)) = &mut state.spins {
                 *until = self.now;
                 state.spun_long = self.now - *since >= state.window;

@@ -28,9 +28,12 @@ pub(crate) fn delay(mut left: Time) {
 
 /// Pauses for this long, or until the processor notices. Returns for how long.
 fn pauses(me: usize, longest: Time) -> Time {
-    let part = with(|engine| longest.min(engine.pauses(me).saturating_sub(engine.now)));
+    let part = with(|engine| {
+        let noticed = engine.vcpus[me].pauses(engine.now);
+        longest.min(noticed.saturating_sub(engine.now))
+    });
     call(me, |engine| engine.pass(me, part, State::Spin));
-    with(|engine| engine.paused(me));
+    with(|engine| engine.vcpus[me].paused(engine.now));
     part
 }
 
@@ -71,29 +74,6 @@ fn turn() -> Time {
 }
 
 impl Engine {
-    /// `vcpu` begins or continues a loop of pauses. Returns when the processor will notice it.
-    pub fn pauses(&mut self, vcpu: usize) -> Time {
-        self.pauses_at(vcpu, self.now)
-    }
-
-    /// The same at this time.
-    pub fn pauses_at(&mut self, vcpu: usize, now: Time) -> Time {
-        let Some(exit) = self.host.pause_exit.used() else {
-            return Time::MAX;
-        };
-        let state = &mut self.vcpus[vcpu];
-        let known = state.spins.filter(|&(_, until)| now - until <= exit.gap);
-        let (since, _) = *state.spins.insert(known.unwrap_or((now, now)));
-        since + state.window
-    }
-
-    /// `vcpu` has paused until now.
-    pub fn paused(&mut self, vcpu: usize) {
-        if let Some((_, until)) = &mut self.vcpus[vcpu].spins {
-            *until = self.now;
-        }
-    }
-
     /// `vcpu` begins iterations of this length, and looks at the clock after each.
     pub fn begins_turns(&mut self, vcpu: usize, turn: Time) {
         self.vcpus[vcpu].turns = Some((self.now, turn));

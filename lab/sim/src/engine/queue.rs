@@ -1,35 +1,53 @@
-//! The queue of events: a tournament.
+//! The queue of events: a ring of short spans of time.
 //!
 //! Most events have a *source*, which has one event at most: a vCPU goes on at one time, a CPU has
-//! one end of its slice. Planning such an event anew moves it, and cancelling takes it out, so
-//! there are no void events. Each source has a leaf of a binary tree; so has each other event while
-//! it is planned. A node has the lesser entry of its two children, so the root has the next event.
+//! one end of its slice. Planning such an event anew moves it, and cancelling takes it out. Both are
+//! frequent: a vCPU that watches a line plans the end of that, which rarely comes. So an event that
+//! is put off or cancelled stays where it is until its time comes, and moves on only then.
+//!
+//! An event soon to come is in the list of its span, an event beyond the ring in a heap. The list of
+//! the present span is sorted, as soon as the span is.
 //!
 //! # Invariants
 //!
-//! - Q1: a leaf has the entry of its event, or `NEVER`.
-//! - Q2: every other node has the lesser entry of its children.
+//! - Q1: an event that is planned has an entry on its way, which is not later than that of its plan.
+//! - Q2: entries of the present span and before it are in `present`, the next of them last.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::time::Time;
 
-/// An entry is the time, the order of planning, and the leaf, which has so many bits: compared as
-/// one number, without a branch.
-const LEAF_BITS: u32 = 24;
+/// An entry is the time, the order of planning, and the number of the event, which has so many bits:
+/// compared as one number, without a branch.
+const NUMBER_BITS: u32 = 24;
 /// The entry of an event that is not planned.
 const NEVER: u128 = u128::MAX;
+/// A span is two to the power of so many picoseconds long: 33 ns.
+const SPAN_BITS: u32 = 15;
+/// Spans of the ring, and words with a bit for each.
+const SPANS: u64 = 512;
+const WORDS: usize = SPANS as usize / 64;
 
 /// Events of type `E`, and those of sources, which are numbers.
 #[derive(Debug)]
 pub(super) struct Queue<E> {
-    /// The root is the first, the children of `n` are `2 n` and `2 n + 1`, the leaves are the
-    /// second half.
-    tree: Vec<u128>,
-    /// The number of sources. They have the first leaves.
+    /// By the numbers of events, of which the sources have the first: the entry of its plan, and the
+    /// first one on its way.
+    planned: Vec<u128>,
+    placed: Vec<u128>,
     sources: usize,
-    /// The events of the other leaves.
+    /// The other events.
     others: Vec<Option<E>>,
     free: Vec<usize>,
-    planned: u128,
+    order: u128,
+    /// The number of the present span, and its entries.
+    span: u64,
+    present: Vec<u128>,
+    /// The entries of the next spans, and which spans have some.
+    ring: Vec<Vec<u128>>,
+    used: [u64; WORDS],
+    far: BinaryHeap<Reverse<u128>>,
 }
 
 /// The next event.
@@ -44,17 +62,24 @@ pub(super) enum Next<E> {
 impl<E> Queue<E> {
     pub fn new(sources: usize) -> Self {
         Self {
-            tree: vec![NEVER; 2 * sources.max(1).next_power_of_two()],
+            planned: vec![NEVER; sources],
+            placed: vec![NEVER; sources],
             sources,
             others: Vec::new(),
             free: Vec::new(),
-            planned: 0,
+            order: 0,
+            span: 0,
+            present: Vec::new(),
+            ring: vec![Vec::new(); SPANS as usize],
+            used: [0; WORDS],
+            far: BinaryHeap::new(),
         }
     }
 
     /// Returns the time of the next event.
-    pub fn peek(&self) -> Option<Time> {
-        time(self.tree[1])
+    #[inline]
+    pub fn peek(&mut self) -> Option<Time> {
+        self.next().map(time)
     }
 
     /// Plans an event without a source.
@@ -62,9 +87,8 @@ impl<E> Queue<E> {
         let index = self.free.pop().unwrap_or(self.others.len());
         if index == self.others.len() {
             self.others.push(None);
-            if self.sources + index == self.leaves() {
-                self.grow();
-            }
+            self.planned.push(NEVER);
+            self.placed.push(NEVER);
         }
         self.others[index] = Some(event);
         self.set(self.sources + index, at);
@@ -72,79 +96,132 @@ impl<E> Queue<E> {
 
     /// Plans the event of a source, unless an earlier one is planned.
     pub fn plan_of(&mut self, source: usize, at: Time) {
-        let planned = time(self.tree[self.leaves() + source]);
-        if planned.is_none_or(|planned| at < planned) {
+        let planned = self.planned[source];
+        if planned == NEVER || at < time(planned) {
             self.set(source, at);
+        }
+    }
+
+    /// The same of an event that never comes at [`Time::MAX`].
+    pub fn plan_end(&mut self, source: usize, at: Time) {
+        if at < Time::MAX {
+            self.plan_of(source, at);
         }
     }
 
     /// Takes the event of a source out, if one is planned.
     pub fn cancel(&mut self, source: usize) {
-        self.remove(source);
+        self.planned[source] = NEVER;
     }
 
     /// Takes the next event.
     pub fn pop(&mut self) -> Option<(Time, Next<E>)> {
-        let first = self.tree[1];
-        let at = time(first)?;
-        let leaf = (first & ((1 << LEAF_BITS) - 1)) as usize;
-        self.remove(leaf);
-        let next = match leaf.checked_sub(self.sources) {
-            None => Next::Of(leaf),
+        let entry = self.next()?;
+        self.present.pop();
+        let number = number(entry);
+        (self.planned[number], self.placed[number]) = (NEVER, NEVER);
+        let next = match number.checked_sub(self.sources) {
+            None => Next::Of(number),
             Some(index) => {
                 self.free.push(index);
                 Next::Other(self.others[index].take().expect("it is planned"))
             }
         };
-        Some((at, next))
+        Some((time(entry), next))
     }
 
-    fn leaves(&self) -> usize {
-        self.tree.len() / 2
-    }
-
-    fn set(&mut self, leaf: usize, at: Time) {
-        debug_assert!(leaf < 1 << LEAF_BITS);
-        self.planned += 1;
-        let entry = u128::from(at.as_ps()) << 64 | self.planned << LEAF_BITS | leaf as u128;
-        self.put(leaf, entry);
-    }
-
-    /// Gives a leaf an entry that is less than the one it has. No other leaf has to be looked at.
-    fn put(&mut self, leaf: usize, entry: u128) {
-        let mut node = self.leaves() + leaf;
-        while node > 0 && entry < self.tree[node] {
-            self.tree[node] = entry;
-            node /= 2;
+    fn set(&mut self, number: usize, at: Time) {
+        debug_assert!(number < 1 << NUMBER_BITS);
+        self.order += 1;
+        let entry = u128::from(at.as_ps()) << 64 | self.order << NUMBER_BITS | number as u128;
+        self.planned[number] = entry;
+        if entry < self.placed[number] {
+            self.place(number, entry);
         }
     }
 
-    /// Takes the entry of a leaf out, if it has one.
-    fn remove(&mut self, leaf: usize) {
-        let mut node = self.leaves() + leaf;
-        let mut least = NEVER;
-        while self.tree[node] != least {
-            self.tree[node] = least;
-            if node == 1 {
-                break;
+    /// Puts an entry on its way.
+    fn place(&mut self, number: usize, entry: u128) {
+        self.placed[number] = entry;
+        let span = span(entry);
+        if span <= self.span {
+            let index = self.present.partition_point(|&other| other > entry);
+            self.present.insert(index, entry);
+        } else if span < self.span + SPANS {
+            let index = (span % SPANS) as usize;
+            self.ring[index].push(entry);
+            self.used[index / 64] |= 1 << (index % 64);
+        } else {
+            self.far.push(Reverse(entry));
+        }
+    }
+
+    /// Returns the entry of the next event, which is then the last one of the present span.
+    #[inline]
+    fn next(&mut self) -> Option<u128> {
+        loop {
+            let Some(&entry) = self.present.last() else {
+                self.span = self.next_span()?;
+                self.enter_span();
+                continue;
+            };
+            let number = number(entry);
+            let planned = self.planned[number];
+            if planned == entry {
+                return Some(entry);
             }
-            least = least.min(self.tree[node ^ 1]);
-            node /= 2;
+            self.present.pop();
+            // Another one is on its way, or the event is not planned, or put off.
+            if self.placed[number] == entry {
+                self.placed[number] = NEVER;
+                if planned != NEVER {
+                    self.place(number, planned);
+                }
+            }
         }
     }
 
-    /// Doubles the leaves.
-    fn grow(&mut self) {
-        let leaves = self.leaves();
-        let old = std::mem::replace(&mut self.tree, vec![NEVER; 4 * leaves]);
-        for (leaf, &entry) in old[leaves..].iter().enumerate() {
-            self.put(leaf, entry);
+    /// Returns the next span that has entries.
+    fn next_span(&self) -> Option<u64> {
+        let from = self.span + 1;
+        // The last word is the first one again, for the spans that come after a turn of the ring.
+        let mut words = (0..=WORDS as u64).map(|word| (from / 64 + word) * 64);
+        let near = words.find_map(|first| {
+            let skipped = from.saturating_sub(first);
+            let used = self.used[(first % SPANS) as usize / 64] >> skipped << skipped;
+            (used != 0).then(|| first + u64::from(used.trailing_zeros()))
+        });
+        near.or_else(|| self.far.peek().map(|&Reverse(entry)| span(entry)))
+    }
+
+    /// The present span has begun.
+    fn enter_span(&mut self) {
+        let index = (self.span % SPANS) as usize;
+        self.used[index / 64] &= !(1 << (index % 64));
+        std::mem::swap(&mut self.present, &mut self.ring[index]);
+        self.present.sort_unstable_by_key(|&entry| Reverse(entry));
+        while let Some(&Reverse(entry)) = self.far.peek()
+            && span(entry) < self.span + SPANS
+        {
+            self.far.pop();
+            let number = number(entry);
+            if self.placed[number] == entry {
+                self.place(number, entry);
+            }
         }
     }
 }
 
-fn time(entry: u128) -> Option<Time> {
-    (entry != NEVER).then(|| Time::ps((entry >> 64) as u64))
+fn number(entry: u128) -> usize {
+    (entry & ((1 << NUMBER_BITS) - 1)) as usize
+}
+
+fn span(entry: u128) -> u64 {
+    (entry >> 64) as u64 >> SPAN_BITS
+}
+
+fn time(entry: u128) -> Time {
+    Time::ps((entry >> 64) as u64)
 }
 
 #[cfg(test)]

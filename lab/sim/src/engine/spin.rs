@@ -47,6 +47,8 @@ pub(super) struct Spin {
     /// Whether the word is on the stack of the vCPU, which has no line for it.
     own: bool,
     until: Option<Time>,
+    /// How long a poll takes.
+    pub iteration: Time,
     /// How many polls are left to it. They are iterations of its loop, so time without a CPU and
     /// time out of the guest are not in them.
     polls: Option<u64>,
@@ -77,9 +79,9 @@ impl Spin {
         self.until.is_some_and(|until| now >= until) || self.polls == Some(0)
     }
 
-    /// When it is over, if the line does not change: a poll takes an iteration.
-    pub fn end(&self, now: Time, iteration: Time) -> Option<Time> {
-        let end = self.polls.map(|polls| now + iteration.times(polls));
+    /// When it is over, if the line does not change.
+    pub fn end(&self, now: Time) -> Option<Time> {
+        let end = self.polls.map(|polls| now + self.iteration.times(polls));
         self.until.into_iter().chain(end).min()
     }
 
@@ -103,9 +105,11 @@ impl Spin {
         unsafe { (*self.poll).poll() }
     }
 
-    /// The spinner has polled so often.
-    pub fn takes(&mut self, polls: u64) {
-        self.polls = self.polls.map(|left| left.saturating_sub(polls));
+    /// The spinner has polled in the time between.
+    pub fn polled(&mut self, since: Time, until: Time) {
+        if let Some(left) = &mut self.polls {
+            *left = left.saturating_sub(polls(since, until, self.iteration));
+        }
     }
 
     /// The line of its word.
@@ -121,10 +125,7 @@ impl Engine {
         loop {
             let (waits, next) = match phase {
                 Phase::Watch if spin.is_over(self.now) => return Some(Spun::Over),
-                Phase::Watch => {
-                    let until = spin.end(self.now, self.machine.costs.turn);
-                    (self.watch(vcpu, spin, until), Phase::Notice)
-                }
+                Phase::Watch => (self.watch(vcpu, spin), Phase::Notice),
                 Phase::Notice if self.preempt_deferred(vcpu) => (true, Phase::Notice),
                 Phase::Notice if self.sees_pause_exit(vcpu) => (self.exits(vcpu), Phase::Yield),
                 Phase::Notice => {
@@ -175,29 +176,6 @@ impl Engine {
         spun
     }
 
-    /// `vcpu` has watched a line since then: takes the polls of that time off those left to it.
-    pub fn polled(&mut self, vcpu: usize, since: Time) {
-        self.polled_until(vcpu, since, self.now);
-    }
-
-    /// The same, until then.
-    pub fn polled_until(&mut self, vcpu: usize, since: Time, until: Time) {
-        if self.vcpus[vcpu]
-            .spin
-            .is_some_and(|spin| spin.polls.is_some())
-        {
-            let polls = self.polls(since, until);
-            let spin = self.vcpus[vcpu].spin.as_mut();
-            spin.expect("it spins").takes(polls);
-        }
-    }
-
-    /// How often a spinner polls in the time between.
-    pub fn polls(&self, since: Time, until: Time) -> u64 {
-        let iteration = self.machine.costs.turn.as_ps().max(1);
-        (until - since).as_ps().div_ceil(iteration).max(1)
-    }
-
     /// Ends the wait of `vcpu`, or goes on with it. Returns whether its fibre is to be resumed.
     pub fn goes_on_spinning(&mut self, vcpu: usize) -> bool {
         let Some(mut spin) = self.vcpus[vcpu].spin else {
@@ -213,6 +191,12 @@ impl Engine {
         }
         spun.is_some()
     }
+}
+
+/// How often a spinner polls in the time between, if an iteration of its loop takes so long.
+pub(super) fn polls(since: Time, until: Time, iteration: Time) -> u64 {
+    let iteration = iteration.as_ps().max(1);
+    (until - since).as_ps().div_ceil(iteration).max(1)
 }
 
 /// Spins until the word at `address` may have a value that `poll` accepts, until `until`, or until
@@ -240,6 +224,7 @@ pub(crate) fn spin(
             line: engine.cache.line(address),
             own,
             until,
+            iteration: engine.machine.costs.turn,
             polls: *polls,
             poll,
         };

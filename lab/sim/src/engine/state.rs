@@ -128,14 +128,10 @@ impl Engine {
         let mut random = Random::seed_from_u64(setup.seed);
         let all = setup.vcpus + setup.others;
         let schedule = Schedule::new(setup.machine, setup.host.scheduler, all, &mut random);
-        let window = setup
-            .host
-            .pause_exit
-            .used()
-            .map_or(Time::MAX, |exit| exit.window);
+        let exit = setup.host.pause_exit.used();
         let vcpu = |index| {
             let own = index < setup.vcpus;
-            Vcpu::new(if own { Doing::READY } else { Doing::OTHER }, window)
+            Vcpu::new(if own { Doing::READY } else { Doing::OTHER }, exit)
         };
         Self {
             machine: setup.machine.clone(),
@@ -336,7 +332,7 @@ impl Engine {
                 with: self.vcpus[vcpu].state,
             },
             Doing::Watch { line, since } => {
-                self.polled(vcpu, since);
+                self.vcpus[vcpu].polled(since, self.now);
                 self.cache.unwatch(vcpu, line);
                 Doing::READY
             }

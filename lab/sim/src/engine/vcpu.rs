@@ -5,6 +5,7 @@ use overlock_core::platform::spins::Budget;
 use super::buffer::Stores;
 use super::spin::{Phase, Spin, Spun};
 use crate::account::{Account, State};
+use crate::host::PauseExit;
 use crate::time::Time;
 
 /// The work of vCPUs that compute for ever.
@@ -70,6 +71,8 @@ pub(super) struct Vcpu {
     /// length at which the processor notices such a loop.
     pub spins: Option<(Time, Time)>,
     pub window: Time,
+    /// The longest interval between two pauses of a loop, if the processor notices loops.
+    gap: Option<Time>,
     /// Its iterations that end early if it is preempted: since when, and their length.
     pub turns: Option<(Time, Time)>,
     /// Whether the processor has noticed it.
@@ -106,7 +109,7 @@ pub(super) struct Vcpu {
 
 impl Vcpu {
     /// A vCPU with this activity, at the start.
-    pub fn new(doing: Doing, window: Time) -> Self {
+    pub fn new(doing: Doing, exit: Option<PauseExit>) -> Self {
         Self {
             doing,
             state: State::Ready,
@@ -116,7 +119,8 @@ impl Vcpu {
             stamp: 0,
             preempt_pending: false,
             spins: None,
-            window,
+            window: exit.map_or(Time::MAX, |exit| exit.window),
+            gap: exit.map(|exit| exit.gap),
             turns: None,
             spun_long: false,
             stores: Stores::default(),
@@ -163,6 +167,53 @@ impl Vcpu {
         let time = now - self.since;
         let overhead = time.min(self.overhead);
         [(State::Host, overhead), (self.state, time - overhead)]
+    }
+
+    /// It begins or continues a loop of pauses at `now`. Returns when the processor will notice it.
+    pub fn pauses(&mut self, now: Time) -> Time {
+        let Some(gap) = self.gap else {
+            return Time::MAX;
+        };
+        let known = self.spins.filter(|&(_, until)| now - until <= gap);
+        let (since, _) = *self.spins.insert(known.unwrap_or((now, now)));
+        since + self.window
+    }
+
+    /// It has paused until then.
+    pub fn paused(&mut self, at: Time) {
+        if let Some((_, until)) = &mut self.spins {
+            *until = at;
+        }
+    }
+
+    /// It has watched a line in the time between.
+    pub fn polled(&mut self, since: Time, until: Time) {
+        if let Some(spin) = &mut self.spin {
+            spin.polled(since, until);
+        }
+    }
+
+    /// It watches a line from `at` on. Returns when that ends without a change: at a time, after
+    /// some polls, or by a pause-loop exit.
+    pub fn watch_ends(&mut self, at: Time) -> Time {
+        let noticed = self.pauses(at);
+        self.spin.map_or(noticed, |spin| {
+            let end = spin.end(at).map_or(noticed, |end| end.min(noticed));
+            end.max(at + spin.iteration)
+        })
+    }
+
+    /// It has watched a line since then, has requested it, and loads the word at `at`, in vain.
+    /// Returns when its next watch ends without a change; `None` if its wait is over before.
+    pub fn watches_again(&mut self, since: Time, requested: Time, at: Time) -> Option<Time> {
+        let mut spin = self.spin?;
+        spin.polled(since, requested);
+        if spin.is_over(at) {
+            return None;
+        }
+        self.spin = Some(spin);
+        self.paused(requested);
+        Some(self.watch_ends(at))
     }
 
     /// Whether the processor notices its loop of pauses by then.
