@@ -298,7 +298,7 @@ impl Cache {
         self.enqueue_at(now, line, request, arrives);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue_at(&mut self, now: Time, line: usize, request: Request, arrives: Time) {
         self.queues[line].push(request, arrives);
         let state = &mut self.lines[line];

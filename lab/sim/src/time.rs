@@ -89,7 +89,13 @@ impl Time {
             // SAFETY: it is not NaN, and its integer part is an `i64`.
             return Self(unsafe { scaled.to_int_unchecked::<i64>() } as u64);
         }
-        Self(scaled as i64 as u64)
+        Self::longest(scaled)
+    }
+
+    /// Returns that of so many picoseconds, or the longest that a product can be.
+    #[cold]
+    fn longest(picoseconds: f64) -> Self {
+        Self(picoseconds as i64 as u64)
     }
 
     /// Returns half of it.

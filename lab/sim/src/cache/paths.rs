@@ -92,7 +92,7 @@ impl Cache {
     }
 
     /// The same of a request whose core lacks the right for its access.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrival_of_missing(&mut self, line: usize, request: &Request) -> Time {
         let since = self.lines[line].since;
         match self.legs.known(line, request) {

@@ -26,6 +26,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    #[inline(always)]
     pub fn push(&mut self, request: Request, arrives: Time) {
         let index = self.arrivals.len();
         if index == 0 {
@@ -97,16 +98,18 @@ impl Queue {
 
     /// Looks which have arrived.
     fn look(&mut self, now: Time) {
-        (self.count, self.next) = (0, Time::MAX);
+        let (mut count, mut next) = (0, Time::MAX);
         for (here, arrivals) in self.here.iter_mut().zip(self.arrivals.chunks(BITS)) {
-            *here = 0;
+            let mut bits = 0;
             for (bit, &at) in arrivals.iter().enumerate() {
                 let is_here = at <= now;
-                *here |= u64::from(is_here) << bit;
-                self.count += usize::from(is_here);
-                self.next = self.next.min(if is_here { Time::MAX } else { at });
+                bits |= u64::from(is_here) << bit;
+                next = next.min(if is_here { Time::MAX } else { at });
             }
+            count += bits.count_ones() as usize;
+            *here = bits;
         }
+        (self.count, self.next) = (count, next);
     }
 
     /// The request at this index is not there any more, or arrives at another time.

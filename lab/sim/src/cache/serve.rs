@@ -330,8 +330,11 @@ impl Cache {
             Copies::Owned(owner) => Some(owner as u32),
             Copies::Shared(_) | Copies::None => None,
         };
-        queue.redirect_all(|request| match owner {
-            Some(owner) if owner != request.core => self.arrival_of_missing(line, request),
+        let since = self.lines[line].since;
+        queue.redirect_all(|request| match self.legs.known(line, request) {
+            Some(leg) if owner.is_some_and(|owner| owner != request.core) => {
+                leg.arrival(request, since)
+            }
             _ => self.arrival(line, request),
         });
         self.queues[line] = queue;
