@@ -101,8 +101,8 @@ impl Cache {
         }
     }
 
-    /// Finds out the way of a request, and remembers that of a read: those of writes depend on the
-    /// core, all copies but that of which have to be invalidated.
+    /// Finds out the way of a request, and remembers it for other reads from the place. A write
+    /// invalidates all copies but that of its core, so its way is its own.
     #[cold]
     fn learn_leg(&mut self, line: usize, request: &Request) -> Leg {
         let leg = self.leg(line, request);

@@ -109,9 +109,9 @@ impl Cache {
         }
     }
 
-    /// Serves loads that last-level caches answer by themselves, while all requests have arrived: the
-    /// chosen one, then others. This is what happens after each change of a word that hundreds of
-    /// vCPUs poll.
+    /// Serves loads that last-level caches answer by themselves, while all requests have arrived:
+    /// the chosen one, then others. This is what happens after each change of a word that hundreds
+    /// of vCPUs poll.
     fn serve_run(
         &mut self,
         now: &mut Time,

@@ -79,8 +79,9 @@ impl Engine {
         self.vcpus[vcpu].changes_seen
     }
 
-    /// Watches the line of a wait. If it has been changed since the last load of `vcpu`, or has left
-    /// the core, `vcpu` polls again after one iteration. Returns whether it has to wait for an event.
+    /// Watches the line of a wait. If it has been changed since the last load of `vcpu`, or has
+    /// left the core, `vcpu` polls again after one iteration. Returns whether it has to wait for an
+    /// event.
     pub fn watch(&mut self, vcpu: usize, spin: &mut Spin) -> bool {
         let line = spin.line();
         let changes = self.changes_seen(vcpu);

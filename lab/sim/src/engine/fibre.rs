@@ -2,22 +2,17 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr;
 
-use corosensei::stack::{DefaultStack, Stack, StackPointer};
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::Stuck;
-use crate::cache::LINE;
 
 /// Enough for every lock and workload, in debug builds too.
 const STACK: usize = 256 * 1024;
-
-/// Numbers of cache lines by which stacks differ.
-const COLOURS: usize = 64;
 
 /// Mappings that are left to everything else in the process.
 const OTHER_MAPPINGS: usize = 8192;
@@ -30,38 +25,7 @@ pub fn most_stacks() -> usize {
     most.unwrap_or(65_530_usize).saturating_sub(OTHER_MAPPINGS) / 2
 }
 
-/// A stack whose upper end is moved down a little, for each vCPU by another number of cache lines.
-/// Frames of the same functions would otherwise compete for the same few sets of this machine's
-/// caches: all stacks begin at a page.
-struct Coloured {
-    stack: DefaultStack,
-    by: usize,
-}
-
-impl Coloured {
-    fn new(vcpu: usize) -> io::Result<Self> {
-        let by = vcpu % COLOURS * LINE;
-        Ok(Self {
-            stack: DefaultStack::new(STACK)?,
-            by,
-        })
-    }
-}
-
-// SAFETY: it is a stack with a guard page, less than a page of which is left out at the upper end.
-// That is a multiple of the alignment, and leaves more than the least size.
-unsafe impl Stack for Coloured {
-    fn base(&self) -> StackPointer {
-        let base = self.stack.base().get() - self.by;
-        StackPointer::new(base).expect("it is above the limit")
-    }
-
-    fn limit(&self) -> StackPointer {
-        self.stack.limit()
-    }
-}
-
-type Fibre<T> = Coroutine<(), (), T, Coloured>;
+type Fibre<T> = Coroutine<(), (), T, DefaultStack>;
 
 thread_local! {
     /// The objects that suspend each vCPU's fibre, while it exists.
@@ -87,7 +51,7 @@ impl<T> Fibres<T> {
         });
         STACKS.with_borrow_mut(Vec::clear);
         let fibre = |vcpu| {
-            let stack = Coloured::new(vcpu).map_err(|_| Stuck::Stacks {
+            let stack = DefaultStack::new(STACK).map_err(|_| Stuck::Stacks {
                 wanted: vcpus,
                 got: vcpu,
             })?;

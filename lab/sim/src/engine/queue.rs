@@ -1,39 +1,39 @@
 //! The queue of events: a ring of short spans of time.
 //!
 //! Most events have a *source*, which has one event at most: a vCPU goes on at one time, a CPU has
-//! one end of its slice. Planning such an event anew moves it, and cancelling takes it out. Both are
-//! frequent: a vCPU that watches a line plans the end of that, which rarely comes. So an event that
-//! is put off or cancelled stays where it is until its time comes, and moves on only then.
+//! one end of its slice. Planning such an event anew moves it, and cancelling takes it out. Both
+//! are frequent: a vCPU that watches a line plans the end of that, which rarely comes. So an event
+//! that is put off or cancelled stays where it is until its time comes, and moves on only then.
 //!
-//! An event soon to come is in the list of its span, an event beyond the ring in a heap. The list of
-//! the present span is sorted, as soon as the span is.
+//! An event soon to come is in the list of its span, an event beyond the ring in a heap. The list
+//! of a span is sorted when the span begins.
 //!
 //! # Invariants
 //!
-//! - Q1: an event that is planned has an entry on its way, which is not later than that of its plan.
+//! - Q1: an event that is planned has an entry on its way, not later than that of its plan.
 //! - Q2: entries of the present span and before it are in `present`, the next of them last.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::set::Set;
 use crate::time::Time;
 
-/// An entry is the time, the order of planning, and the number of the event, which has so many bits:
-/// compared as one number, without a branch.
+/// An entry is the time, the order of planning, and the number of the event, which has so many
+/// bits: compared as one number, without a branch.
 const NUMBER_BITS: u32 = 24;
 /// The entry of an event that is not planned.
 const NEVER: u128 = u128::MAX;
 /// A span is two to the power of so many picoseconds long: 33 ns.
 const SPAN_BITS: u32 = 15;
-/// Spans of the ring, and words with a bit for each.
+/// Spans of the ring.
 const SPANS: u64 = 512;
-const WORDS: usize = SPANS as usize / 64;
 
 /// Events of type `E`, and those of sources, which are numbers.
 #[derive(Debug)]
 pub(super) struct Queue<E> {
-    /// By the numbers of events, of which the sources have the first: the entry of its plan, and the
-    /// first one on its way.
+    /// By the numbers of events, of which the sources have the first: the entry of its plan, and
+    /// the first one on its way.
     planned: Vec<u128>,
     placed: Vec<u128>,
     sources: usize,
@@ -46,7 +46,7 @@ pub(super) struct Queue<E> {
     present: Vec<u128>,
     /// The entries of the next spans, and which spans have some.
     ring: Vec<Vec<u128>>,
-    used: [u64; WORDS],
+    used: Set,
     far: BinaryHeap<Reverse<u128>>,
 }
 
@@ -71,7 +71,7 @@ impl<E> Queue<E> {
             span: 0,
             present: Vec::new(),
             ring: vec![Vec::new(); SPANS as usize],
-            used: [0; WORDS],
+            used: Set::below(SPANS as usize),
             far: BinaryHeap::new(),
         }
     }
@@ -150,7 +150,7 @@ impl<E> Queue<E> {
         } else if span < self.span + SPANS {
             let index = (span % SPANS) as usize;
             self.ring[index].push(entry);
-            self.used[index / 64] |= 1 << (index % 64);
+            self.used.insert(index);
         } else {
             self.far.push(Reverse(entry));
         }
@@ -183,21 +183,25 @@ impl<E> Queue<E> {
 
     /// Returns the next span that has entries.
     fn next_span(&self) -> Option<u64> {
-        let from = self.span + 1;
-        // The last word is the first one again, for the spans that come after a turn of the ring.
-        let mut words = (0..=WORDS as u64).map(|word| (from / 64 + word) * 64);
-        let near = words.find_map(|first| {
-            let skipped = from.saturating_sub(first);
-            let used = self.used[(first % SPANS) as usize / 64] >> skipped << skipped;
-            (used != 0).then(|| first + u64::from(used.trailing_zeros()))
+        let from = ((self.span + 1) % SPANS) as usize;
+        let ahead = self
+            .used
+            .first_in(from..SPANS as usize)
+            .map(|index| index - from);
+        let next = ahead.or_else(|| {
+            let index = self.used.first_in(0..from);
+            index.map(|index| index + SPANS as usize - from)
         });
-        near.or_else(|| self.far.peek().map(|&Reverse(entry)| span(entry)))
+        match next {
+            Some(ahead) => Some(self.span + 1 + ahead as u64),
+            None => self.far.peek().map(|&Reverse(entry)| span(entry)),
+        }
     }
 
     /// The present span has begun.
     fn enter_span(&mut self) {
         let index = (self.span % SPANS) as usize;
-        self.used[index / 64] &= !(1 << (index % 64));
+        self.used.remove(index);
         std::mem::swap(&mut self.present, &mut self.ring[index]);
         self.present.sort_unstable_by_key(|&entry| Reverse(entry));
         while let Some(&Reverse(entry)) = self.far.peek()

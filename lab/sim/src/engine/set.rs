@@ -1,4 +1,4 @@
-//! Sets of vCPUs: a bit for each.
+//! Sets of numbers: a bit for each.
 
 use std::ops::Range;
 
