@@ -16,6 +16,9 @@ pub enum Placement {
     /// Linux does so with threads that are busy.
     #[default]
     Spread,
+    /// Apart, but the second one is on the socket of the first. Linux does so since 5.18: a new
+    /// thread stays on its node while that has at most two more than another one.
+    Numa,
     /// Together: on as few clusters and sockets as have enough cores.
     Pack,
 }
@@ -71,6 +74,7 @@ pub struct Host {
     pub halt: Time,
     /// A guest finds out by itself that its word has changed, in the time of a load.
     pub brief: Time,
+    pub yields: Time,
     pub kick: Time,
     pub kick_nobody: Time,
     /// Beside the word: the lock of the bucket, and what that guards. They move if another core has

@@ -92,10 +92,17 @@ impl Schedule {
                 ..Cpu::default()
             })
             .collect();
-        let order = match rules.placement {
-            Placement::Spread => machine.spread_cpus(),
+        let mut order = match rules.placement {
+            Placement::Spread | Placement::Numa => machine.spread_cpus(),
             Placement::Pack => (0..count).collect(),
         };
+        let socket = |cpu| machine.place_of(machine.core_of(cpu)).socket;
+        let mut others = 1..count;
+        if rules.placement == Placement::Numa
+            && let Some(second) = others.find(|&nth| socket(order[nth]) == socket(order[0]))
+        {
+            order[1..=second].rotate_right(1);
+        }
         let tasks = (0..vcpus)
             .map(|vcpu| {
                 let cpu = order[vcpu % count];

@@ -86,6 +86,7 @@ fn scaled(group: &str, factor: f64, case: &Case) -> Case {
         _ => &mut [
             &mut host.halt,
             &mut host.brief,
+            &mut host.yields,
             &mut host.kick,
             &mut host.kick_nobody,
             &mut host.wake_idle,

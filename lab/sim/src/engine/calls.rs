@@ -67,7 +67,9 @@ pub fn has_performed(operations: u64) {
 /// Yields the CPU to another vCPU, if any is queued for it.
 pub fn rest() {
     if let Some(me) = current() {
-        call(me, |engine| engine.pass(me, engine.host.brief, State::Host));
+        call(me, |engine| {
+            engine.pass(me, engine.host.yields, State::Host)
+        });
         if with(|engine| engine.rests(me)) {
             fibre::suspend(me);
         }

@@ -220,7 +220,10 @@ impl Engine {
 
     /// Gives all CPUs their first vCPUs.
     pub fn begin(&mut self) {
-        for cpu in 0..self.schedule.cpus() {
+        // An idle CPU would take those that are placed on another one.
+        let (placed, idle): (Vec<_>, Vec<_>) =
+            (0..self.schedule.cpus()).partition(|&cpu| self.schedule.waiting(cpu) > 0);
+        for cpu in placed.into_iter().chain(idle) {
             self.dispatch(cpu);
         }
         for cpu in 0..self.schedule.cpus() {

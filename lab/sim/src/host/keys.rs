@@ -24,9 +24,10 @@ static KEYS: &[Key<Host>] = &[
     Key::new("worth", "An idle CPU takes work from others if it is usually idle for longer than this", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.worth)),
     Key::new("balance_idle", "The interval at which idle CPUs look for work", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.0)),
     Key::new("balance_all", "The interval at which all CPUs compare their queues", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.1)),
-    Key::new("placement", "Where vCPUs are at the start: on all sockets, or on as few as have enough cores", Domain::Word(Placement::WORDS), |h| Some(&mut h.scheduler.placement)),
+    Key::new("placement", "Where vCPUs are at the start: on all sockets, or so but for the second one, or on as few as have enough cores", Domain::Word(Placement::WORDS), |h| Some(&mut h.scheduler.placement)),
     Key::new("halt", "From a halt until the next vCPU can run", Domain::Time(SOME, LONG), |h| Some(&mut h.halt)),
     Key::new("brief", "A halt that is kicked while the host still polls, and of a thread one that finds its word changed", Domain::Time(SOME, LONG), |h| Some(&mut h.brief)),
+    Key::new("yield", "A system call that yields a CPU which no other vCPU wants", Domain::Time(SOME, LONG), |h| Some(&mut h.yields)),
     Key::new("kick", "A kick for the kicker: a hypercall, or a system call", Domain::Time(SOME, LONG), |h| Some(&mut h.kick)),
     Key::new("kick_nobody", "The same without sleepers", Domain::Time(SOME, LONG), |h| Some(&mut h.kick_nobody)),
     Key::new("bucket_lines", "Threads: cache lines of its bucket that a futex call needs, which move from the core that had them", Domain::Count(0, 16), |h| Some(&mut h.bucket_lines)),
@@ -84,6 +85,6 @@ impl Spec for Host {
 }
 
 impl Words for Placement {
-    const ALL: &'static [Self] = &[Self::Spread, Self::Pack];
-    const WORDS: &'static [&'static str] = &["spread", "pack"];
+    const ALL: &'static [Self] = &[Self::Spread, Self::Numa, Self::Pack];
+    const WORDS: &'static [&'static str] = &["spread", "numa", "pack"];
 }

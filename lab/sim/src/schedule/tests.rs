@@ -113,6 +113,7 @@ fn scenes_are_as_computed() {
 fn vcpus_begin_apart_or_together() {
     for (placement, cpus) in [
         (Placement::Spread, [0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11]),
+        (Placement::Numa, [0, 1, 3, 4, 2, 5, 6, 9, 7, 10, 8, 11]),
         (Placement::Pack, std::array::from_fn(|cpu| cpu)),
     ] {
         let rules = Scheduler { placement, ..CFS };

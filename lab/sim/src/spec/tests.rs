@@ -80,6 +80,7 @@ fn each_field_has_a_key() {
     check::<Host>(&[
         ("balance", "balance_all"),
         ("request", "eevdf_request"),
+        ("yields", "yield"),
         ("every", "chores_every"),
         ("length", "chores_length"),
         ("window", "pause_window"),

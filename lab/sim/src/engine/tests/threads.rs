@@ -56,3 +56,18 @@ fn calls_for_a_futex_wait_for_its_bucket() {
         assert!(apart.contains(&took), "{took}");
     }
 }
+
+/// Fails where a CPU that is idle at the start takes a thread that is placed on another one before
+/// that has begun: then all threads begin on the first CPUs.
+#[test]
+fn threads_begin_where_they_are_placed() {
+    let machine = Machine {
+        sockets: 2,
+        ..machine(4, 1)
+    };
+    for (placement, cpus) in [("spread", [0, 4]), ("numa", [0, 1]), ("pack", [0, 1])] {
+        let host = Host::named(&format!("threads:placement={placement}")).expect("a host");
+        let begun = simulate(&machine, &host, 2, |_| Sim::cpu().0).results;
+        assert_eq!(begun, cpus, "{placement}");
+    }
+}
