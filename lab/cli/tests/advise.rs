@@ -8,7 +8,7 @@ use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use serde_json::{Value, json};
 
-use common::{overlock_lab, refused};
+use common::{all_refused, overlock_lab, refused};
 
 const QUICK: &[&str] = &["--machine", "graviton3:cores=4", "--seconds", "0.0005"];
 const LOAD: &[&str] = &["--section", "200ns", "--gap", "1us"];
@@ -20,19 +20,17 @@ fn advise(args: &[&[&str]]) -> Assert {
 
 #[test]
 fn bad_use_is_refused_with_what_is_valid() {
-    refused(advise(&[QUICK]), &["--section"]);
-    refused(advise(&[QUICK, &["--section", "200ns"]]), &["--gap"]);
-    let wrong = ["--section", "long", "--gap", "1us"];
-    refused(advise(&[QUICK, &wrong]), &["--section long"]);
-    refused(
-        advise(&[QUICK, LOAD, &["--locks", "cohort"]]),
-        &["no lock 'cohort'"],
-    );
-    refused(advise(&[QUICK, LOAD, &["--lock", "queue"]]), &["--report"]);
-    refused(advise(&[&["--machine", "abacus"], LOAD]), &["abacus"]);
-    refused(
-        advise(&[QUICK, &["--report", "/nowhere/at/all"]]),
-        &["/nowhere/at/all"],
+    all_refused(
+        "sim advise => --section
+         sim advise --section 200ns => --gap
+         sim advise --machine x7560 --section long --gap 1us => --section long
+         sim advise --machine x7560 --section 1us --gap 1us --locks cohort => no lock 'cohort'
+         sim advise --section 1us --gap 1us --lock queue => --report
+         sim advise --machine abacus --section 1us --gap 1us => abacus
+         sim advise --report /nowhere/at/all => /nowhere/at/all
+         sim which-lock 7 => unknown class '7' | two-sockets
+         sim which-lock 8 --locks tikcet => did you mean 'ticket'?
+         sim which-lock 8 --svg /nowhere => the class 64",
     );
 }
 
@@ -87,17 +85,8 @@ fn a_report_of_a_profile_is_a_load() {
 
 #[test]
 fn classes_of_machines_have_a_table() {
-    let which = |more: &[&str]| {
-        let quick = ["sim", "which-lock", "--seconds", "0.0001", "--quiet"];
-        overlock_lab().args(quick).args(more).assert()
-    };
-    refused(which(&["7"]), &["unknown class '7'", "two-sockets"]);
-    refused(
-        which(&["8", "--locks", "tikcet"]),
-        &["did you mean 'ticket'?"],
-    );
-    refused(which(&["8", "--svg", "/nowhere"]), &["the class 64"]);
-    let told = which(&["8", "--locks", "ticket,std", "--json", "-"]).success();
+    let args = "sim which-lock 8 --locks ticket,std --seconds 0.0001 --quiet --json -";
+    let told = overlock_lab().args(args.split(' ')).assert().success();
     let cells: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
     let cells = cells.as_array().unwrap();
     assert_eq!(cells.len(), 12);

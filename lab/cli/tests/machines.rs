@@ -2,8 +2,6 @@
 //! them.
 
 mod common;
-#[path = "machines/workloads.rs"]
-mod workloads;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +14,7 @@ use overlock_sim::spec::{self, Key, Spec};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use common::{overlock_lab, refused, text};
+use common::{all_refused, overlock_lab, text};
 
 const PAGE: &str = "docs/lab/sim.md";
 const KEYS: &str = "results/simulator-keys.md";
@@ -195,76 +193,53 @@ fn results_name_the_machine_with_its_changes() {
 #[test]
 fn what_is_wrong_is_named_with_what_is_valid() {
     let dir = tempfile::tempdir().unwrap();
-    let bad = |option: &str, text: &str, says: &[&str]| {
+    let bad = |commands: &[&str], option: &str, text: &str, says: &str| {
         let file = written(&dir, "bad.toml", text);
-        for command in [&[][..], &["trace"]] {
-            let args = [option, &file];
-            refused(
-                overlock_lab().arg("sim").args(command).args(args).assert(),
-                says,
-            );
+        for command in commands {
+            all_refused(&format!("{command} {option} {file} => {says}"));
         }
     };
+    let runs = ["sim", "sim trace"];
     let misspelt = "base = \"x7560\"\n\nsokcet = \"60ns\"\n";
-    let says = [
-        "bad.toml:3: unknown key 'sokcet'; did you mean 'socket'?",
-        "gap, memory",
-    ];
-    bad("--machine", misspelt, &says);
-    bad("--machine", "base = [", &["bad.toml:1: "]);
+    let says = "bad.toml:3: unknown key 'sokcet'; did you mean 'socket'? | gap, memory";
+    bad(&runs, "--machine", misspelt, says);
+    bad(&runs, "--machine", "base = [", "bad.toml:1: ");
+    let says = "bad.toml:1: unknown host 'x7560' | kvm-2013";
+    bad(&runs, "--host", "base = \"x7560\"", says);
+    let says = "bad.toml:2: halt must be a time from 1ns to 100ms, not 1s";
+    bad(&runs, "--host", "base = \"kvm\"\nhalt = \"1s\"", says);
+    let says = "bad.toml | called 'pdp-11'";
+    bad(&["sim"], "--show", "base = \"pdp-11\"", says);
+    bad(&["sim"], "--show", "cores = 4", "bad.toml: base is missing");
+    bad(&["sim"], "--show", "\nbase = 1", "bad.toml | called '1'");
+    let sweep = "sim sweep --vcpus 2 --out unused";
+    let says = "bad.toml:1: unknown machine 'this-machine' | sim --show this-machine";
+    bad(&[sweep], "--machines", "base = \"this-machine\"", says);
+
+    let workload = "bad.toml:2: the workload semop has no key 'cs'; it has arrays";
+    let loads = ["sim", "sim trace", &format!("{sweep} --workloads")];
+    bad(&loads, "", "\ncs = \"5ns\"\nbase = \"semop\"\n", workload);
+    let says = "bad.toml:1: unknown workload 'macro'; the workloads are micro";
+    bad(&loads, "", "base = \"macro\"", says);
+    let says = "bad.toml:2: unknown key 'recrods'; did you mean 'records'?";
+    bad(&loads, "", "base = \"rw\"\nrecrods = 5", says);
+    let says = "bad.toml:2: cs needs a unit, as in \"5ns\"";
+    bad(&loads, "", "base = \"micro\"\ncs = 5", says);
     bad(
-        "--host",
-        "base = \"x7560\"",
-        &["bad.toml:1: unknown host 'x7560'", "kvm-2013"],
+        &loads,
+        "",
+        "cs = \"5ns\"",
+        "bad.toml: base is missing | condvar",
     );
-    let range = "base = \"kvm\"\nhalt = \"1s\"";
-    bad(
-        "--host",
-        range,
-        &["bad.toml:2: halt must be a time from 1ns to 100ms, not 1s"],
-    );
-    let options = |args: &[&str], says: &[&str]| {
-        refused(overlock_lab().arg("sim").args(args).assert(), says);
-    };
-    options(&["--machine", "no/such"], &["no/such: No such file"]);
-    options(&["--machine", "/"], &["/: must be a regular file"]);
-    options(
-        &["--machine", "x7560:socket"],
-        &["'socket' must be KEY=VALUE"],
-    );
-    options(
-        &["--show", "pdp-11"],
-        &["--show pdp-11", "barcelona", "kvm-nople"],
-    );
-    let unknown = written(&dir, "pdp.toml", "base = \"pdp-11\"");
-    options(&["--show", &unknown], &["pdp.toml", "called 'pdp-11'"]);
-    let none = written(&dir, "none.toml", "cores = 4");
-    options(&["--show", &none], &["none.toml: base is missing"]);
-    let number = written(&dir, "number.toml", "\nbase = 1");
-    options(
-        &["--show", &number],
-        &["no machine, host or workload is called '1'"],
-    );
-    options(
-        &["--show", "kvm:x=1"],
-        &["unknown key 'x'", "heavy_barrier"],
-    );
-    let file = written(&dir, "here.toml", "base = \"this-machine\"");
-    let sweep = [
-        "sweep",
-        "--vcpus",
-        "2",
-        "--out",
-        "unused",
-        "--machines",
-        &file,
-    ];
-    options(
-        &sweep,
-        &[
-            "here.toml:1: unknown machine 'this-machine'",
-            "sim --show this-machine",
-        ],
+    all_refused(
+        "sim --machine no/such => no/such: No such file
+         sim --machine / => /: must be a regular file
+         sim --machine x7560:socket => 'socket' must be KEY=VALUE
+         sim --show pdp-11 => --show pdp-11 | barcelona | kvm-nople
+         sim --show kvm:x=1 => unknown key 'x' | heavy_barrier
+         sim traec => unknown workload 'traec'; the workloads are micro
+         sim micro:cs=5 --reads 5 => --reads is for `sim rw` only
+         sim --show rw:cs=2s => rw:cs=2s: cs must be a time",
     );
 }
 
@@ -309,4 +284,30 @@ fn a_measured_machine_can_be_kept() {
         text.lines().skip(3).count()
     );
     assert!(machine.name.contains(":sockets=1:"), "{}", machine.name);
+}
+
+/// A file, its printed form, changed keys and options are one workload.
+#[test]
+fn workloads_have_files_and_keys_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = "base = \"micro\"\nabout = \"mine\"\ncs = \"95ns\"\nncs = \"0.1us\"\n";
+    let file = written(&dir, "own.toml", own);
+    let wanted = simulated(&["micro", "--cs", "95", "--ncs", "100"]);
+    assert_eq!(wanted["settings"]["cs_ns"], 95.0);
+    assert_eq!(simulated(&[&file]), wanted);
+    assert_eq!(simulated(&["micro:cs=95:ncs=100ns"]), wanted);
+    assert_eq!(simulated(&[&format!("{file}:cs=5"), "--cs", "95"]), wanted);
+    let shown = text(overlock_lab().args(["sim", "--show", "micro:cs=95:ncs=100"]));
+    assert_eq!(simulated(&[&written(&dir, "shown.toml", &shown)]), wanted);
+
+    let out = dir.path().join("sweep.jsonl");
+    let workloads = format!("{file}:ncs=0,build");
+    let mut sweep = overlock_lab();
+    let sweep = sweep.args(["sim", "sweep", "--seeds", "1", "--quiet", "--out"]);
+    let sweep = sweep.arg(&out).args(TINY).args(["--workloads", &workloads]);
+    sweep.assert().success();
+    let lines = fs::read_to_string(&out).unwrap();
+    assert!(lines.contains("\"workload\":\"micro:cs=95ns\"") && lines.contains("\"build\""));
+    let tables = text(overlock_lab().args(["sim", "merge"]).arg(&out));
+    assert!(tables.contains("micro:cs=95ns"), "{tables}");
 }

@@ -8,7 +8,7 @@ use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use serde_json::Value;
 
-use common::{overlock_lab, refused};
+use common::{all_refused, overlock_lab, refused};
 
 fn score(args: &[&str]) -> Assert {
     let mut command = overlock_lab();
@@ -35,11 +35,16 @@ fn groups_are_listed_with_their_documents() {
 
 #[test]
 fn bad_use_is_refused_with_what_is_valid() {
-    let unknown = ["unknown group 'dbench'", "pv-ticket-dbench"];
-    refused(score(&["dbench"]), &unknown);
-    refused(score(&["qdisc", "--half", "score"]), &["in that half"]);
-    refused(score(&["--data", "/nowhere/at/all"]), &["/nowhere/at/all"]);
-    refused(score(&["--seconds", "0"]), &["--seconds"]);
+    all_refused(
+        "sim score dbench => unknown group 'dbench' | pv-ticket-dbench
+         sim score qdisc --half score => in that half
+         sim score --data /nowhere/at/all => /nowhere/at/all
+         sim score --seconds 0 => --seconds
+         sim score qdisc --try request=2 => --try request=2 | 0.6
+         sim score qdisc --try requst=0.3 => did you mean 'request'?
+         sim score qdisc --try request => KEY=VALUE
+         sim score cna-paper-2s --try request=0.3 => --half calibrate",
+    );
 }
 
 /// The same at any number of jobs, for people and for programs.
@@ -83,8 +88,7 @@ fn figures_of_others_are_scored() {
 #[test]
 fn values_of_a_constant_are_tried() {
     let quick = ["qdisc", "--seconds", "0.001", "--quiet"];
-    let tried = |more: &[&str]| score(&[&quick[..], more].concat());
-    let told = tried(&["--try", "request=0.3,0.6"]).success();
+    let told = score(&[&quick[..], &["--try", "request=0.3,0.6"]].concat()).success();
     let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
     let values: Vec<&str> = told
         .lines()
@@ -94,16 +98,6 @@ fn values_of_a_constant_are_tried() {
     assert_eq!(values, ["0.3", "0.6"], "{told}");
     let errors: Vec<&str> = told.lines().skip(1).collect();
     assert_ne!(errors[0].replace("0.3", "0.6"), errors[1], "{told}");
-    refused(tried(&["--try", "request=2"]), &["--try request=2", "0.6"]);
-    refused(
-        tried(&["--try", "requst=0.3"]),
-        &["did you mean 'request'?"],
-    );
-    refused(tried(&["--try", "request"]), &["KEY=VALUE"]);
-    refused(
-        score(&["cna-paper-2s", "--try", "request=0.3"]),
-        &["--half calibrate"],
-    );
 }
 
 /// A lock of the program's models is meant, too.

@@ -11,7 +11,7 @@ use predicates::prelude::*;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use common::{ends, overlock_lab, signal, text};
+use common::{all_refused, ends, overlock_lab, signal, text};
 
 /// A few vCPUs on two cores.
 const TINY: &[&str] = &["--cores", "2", "--seconds", "0.0005", "--warm-up", "0"];
@@ -22,91 +22,68 @@ fn tiny() -> Command {
     command
 }
 
-fn refused(args: &[&str], says: &[&str]) {
-    common::refused(overlock_lab().arg("sim").args(args).assert(), says);
-}
-
 #[test]
 fn bad_use_is_refused_in_one_line_with_what_is_valid() {
-    for command in [&[][..], &["trace"]] {
-        let refused = |args: &[&str], says| refused(&[command, args].concat(), says);
-        refused(
-            &["--machine", "abacus"],
-            &["unknown machine 'abacus'", "e5-2699v3", "barcelona"],
-        );
-        refused(
-            &["--host", "hotel"],
-            &["unknown host 'hotel'", "kvm, ", "threads"],
-        );
-        refused(&["--cores", "37"], &["--cores 37", "from 1 to 36"]);
-        refused(&["--cores", "0"], &["--cores 0", "from 1 to 36"]);
-        refused(
-            &["--cores", "19"],
-            &["--cores 19", "2 sockets", "they can share 20"],
-        );
-        refused(&["--seed", "dice"], &["--seed dice", "whole number"]);
-        refused(&["--seconds", "0"], &["--seconds 0", "simulated seconds"]);
-        refused(&["--vcpus", "0"], &["--vcpus 0", "1"]);
-        refused(&["--vcpus", "5000"], &["5000", "4096"]);
-        refused(&["condvar"], &["condvar", "needs the real machine"]);
-        refused(&["macro"], &["'macro'"]);
+    for command in ["sim", "sim trace"] {
+        let table = "--machine abacus => unknown machine 'abacus' | e5-2699v3 | barcelona
+             --host hotel => unknown host 'hotel' | kvm | threads
+             --cores 37 => --cores 37 | from 1 to 36
+             --cores 0 => --cores 0 | from 1 to 36
+             --cores 19 => --cores 19 | 2 sockets | they can share 20
+             --seed dice => --seed dice | whole number
+             --seconds 0 => --seconds 0 | simulated seconds
+             --vcpus 0 => --vcpus 0 | 1
+             --vcpus 5000 => 5000 | 4096
+             condvar => condvar | needs the real machine
+             macro => 'macro'";
+        let table = table
+            .lines()
+            .map(|line| format!("{command} {}\n", line.trim()));
+        all_refused(&table.collect::<String>());
     }
-    refused(
-        &["semop", "--cs", "5"],
-        &["--cs is for `sim micro`, `sim build` and `sim rw` only"],
-    );
-    // Options of the run itself mean nothing to a subcommand, and are not swallowed.
-    refused(&["--seed", "2", "trace"], &["unknown workload 'trace'"]);
-    refused(&["micro", "sweep"], &["'sweep' cannot be used with"]);
-    // A second argument is no subcommand.
-    refused(&["micro", "semop"], &["unexpected argument 'semop' found"]);
-    refused(
-        &["sweep", "--machine", "x7560"],
-        &["unexpected argument '--machine' found; did you mean '--machines'?"],
+    // Options of the run itself mean nothing to a subcommand, and are not swallowed. A second
+    // argument is no subcommand.
+    all_refused(
+        "sim semop --cs 5 => --cs is for `sim micro`, `sim build` and `sim rw` only
+         sim --seed 2 trace => unknown workload 'trace'
+         sim micro sweep => 'sweep' cannot be used with
+         sim micro semop => unexpected argument 'semop' found
+         sim sweep --machine x7560 => argument '--machine' found; did you mean '--machines'?",
     );
 }
 
 #[test]
 fn a_lock_that_cannot_be_simulated_is_refused_with_the_reason() {
     let reason = "needs the real machine: locks that are written over a platform can be simulated";
-    refused(
-        &["--locks", "hybrid,std"],
-        &[
-            "'std'",
-            reason,
-            "the locks are all, ours, models, default, overlock",
-        ],
-    );
-    refused(
-        &["--locks", "overlock-mutex"],
-        &["'overlock-mutex'", reason],
-    );
-    refused(
-        &["rw", "--locks", "overlock-rwlock"],
-        &["'overlock-rwlock'", reason, "overlock_rw"],
-    );
-    refused(&["--locks", "peers"], &["'peers' has no lock for micro"]);
-    refused(&["--locks", "lock"], &["unknown lock 'lock'", "hybrid"]);
-    refused(&["--locks", "rwsem"], &["'rwsem' is for rw and rwsem"]);
-    refused(&["trace", "--lock", "std"], &["'std'", reason]);
-    refused(&["trace", "--lock", "ours"], &["--lock ours", "one lock"]);
+    all_refused(&format!(
+        "sim --locks hybrid,std => 'std' | {reason} | the locks are all, ours, models, default
+         sim --locks overlock-mutex => 'overlock-mutex' | {reason}
+         sim rw --locks overlock-rwlock => 'overlock-rwlock' | {reason} | overlock_rw
+         sim --locks peers => 'peers' has no lock for micro
+         sim --locks lock => unknown lock 'lock' | hybrid
+         sim --locks rwsem => 'rwsem' is for rw and rwsem
+         sim trace --lock std => 'std' | {reason}
+         sim trace --lock ours => --lock ours | one lock"
+    ));
 }
 
 #[test]
 fn the_tables_show_what_was_simulated() {
-    tiny()
-        .args(["--cs", "20", "--ncs", "50", "--locks", "hybrid,ticket"])
-        .assert()
-        .success()
-        .stdout(predicate::str::contains("simulated 2 x 18 cores"))
-        .stdout(predicate::str::contains("2 of 36 CPUs, simulated host kvm"))
-        .stdout(predicate::str::contains("micro, critical section 20 ns"))
-        .stdout(predicate::str::contains("1 round of 0.00050 s, seed 1"))
-        .stdout(predicate::str::contains("1x: 2 vCPUs on 2 CPUs"))
-        .stdout(predicate::str::contains("3x: 6 vCPUs on 2 CPUs"))
-        .stdout(predicate::str::contains("no CPU"))
-        .stdout(predicate::str::contains("the model's"))
-        .stdout(predicate::str::contains("x peer").not());
+    let args = "--cs 20 --ncs 50 --locks hybrid,ticket --others 3".split(' ');
+    let printed = text(tiny().args(args));
+    for part in [
+        "simulated 2 x 18 cores",
+        "2 of 36 CPUs, simulated host kvm",
+        "micro, critical section 20 ns",
+        "1 round of 0.00050 s, seed 1, beside 3 vCPUs of other guests",
+        "1x: 2 vCPUs on 2 CPUs",
+        "3x: 6 vCPUs on 2 CPUs",
+        "no CPU",
+        "the model's",
+    ] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    assert!(!printed.contains("x peer"), "{printed}");
 }
 
 #[test]
@@ -134,32 +111,15 @@ fn nothing_is_not_called_fair() {
 
 #[test]
 fn other_guests_take_cpus() {
-    let others = |count: &str| {
-        let args = [
-            "--seconds",
-            "0.05",
-            "--locks",
-            "unfair",
-            "--vcpus",
-            "2",
-            "--cores",
-            "2",
-        ];
-        let json = ["--cs", "5000", "--others", count, "--json", "-"];
-        let document = text(overlock_lab().arg("sim").args(args).args(json));
+    let preempted = |others: &str| {
+        let args = "--seconds 0.05 --locks unfair --vcpus 2 --cores 2 --cs 5000 --json - --others";
+        let mut command = overlock_lab();
+        let document = text(command.arg("sim").args(args.split(' ')).arg(others));
         let document: Value = serde_json::from_str(&document).unwrap();
-        document["rows"][0]["simulation"]["time"]["preempted"]
-            .as_f64()
-            .unwrap()
+        let time = &document["rows"][0]["simulation"]["time"];
+        time["preempted"].as_f64().unwrap()
     };
-    assert!(others("2") > 0.3 && others("0") < 0.1);
-    tiny()
-        .args(["--others", "3"])
-        .assert()
-        .success()
-        .stdout(predicate::str::contains(
-            "seed 1, beside 3 vCPUs of other guests",
-        ));
+    assert!(preempted("2") > 0.3 && preempted("0") < 0.1);
 }
 
 #[test]
@@ -173,11 +133,8 @@ fn every_workload_runs() {
         ("rw", "overlock_rw"),
         ("rwsem", "rwsem; 1 round"),
     ] {
-        tiny()
-            .arg(workload)
-            .assert()
-            .success()
-            .stdout(predicate::str::contains(says));
+        let printed = text(tiny().arg(workload));
+        assert!(printed.contains(says), "{printed}");
     }
 }
 
@@ -200,33 +157,18 @@ fn the_same_command_line_prints_the_same() {
 
 #[test]
 fn a_row_is_the_same_whatever_else_is_simulated() {
-    let row = |args: &[&str]| {
-        let document = text(
-            overlock_lab()
-                .arg("sim")
-                .args(TINY)
-                .args(args)
-                .args(["--json", "-"]),
-        );
-        let document: Value = serde_json::from_str(&document).unwrap();
-        let rows = document["rows"].as_array().unwrap().clone();
-        let mut rows = rows.into_iter();
-        rows.find(|row| row["lock"] == "hybrid" && row["threads"] == 6)
-            .unwrap()
+    let row = |args: &str| {
+        let mut command = overlock_lab();
+        let command = command.args(["sim", "qdisc", "--json", "-"]).args(TINY);
+        let document: Value = serde_json::from_str(&text(command.args(args.split(' ')))).unwrap();
+        let mut rows = document["rows"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["lock"] == "hybrid" && row["threads"] == 6);
+        row.unwrap().clone()
     };
-    let alone = row(&["qdisc", "--locks", "hybrid", "--vcpus", "6"]);
-    let among = row(&["qdisc", "--locks", "default", "--vcpus", "2,6"]);
-    assert_eq!(alone, among);
+    let alone = row("--locks hybrid --vcpus 6");
+    assert_eq!(alone, row("--locks default --vcpus 2,6"));
     // The clock of a simulation takes no time, so that the waits are those of the same run.
-    let mut timed = row(&[
-        "qdisc",
-        "--locks",
-        "hybrid",
-        "--vcpus",
-        "6",
-        "--latency-runs",
-        "1",
-    ]);
+    let mut timed = row("--locks hybrid --vcpus 6 --latency-runs 1");
     assert!(timed["waits"].as_u64() > Some(0));
     for key in ["waits", "p50_ns", "p99_ns", "p999_ns", "max_ns"] {
         timed[key] = Value::Null;
@@ -282,15 +224,9 @@ fn all_files_are_written() {
 #[test]
 fn machines_hosts_and_locks_are_listed() {
     let list = text(overlock_lab().args(["sim", "--list"]));
-    for part in [
-        "machines:",
-        "westmere-ex",
-        "hosts:",
-        "kvm-2013",
-        "* hybrid",
-        "* overlock_rw",
-        " model:parking_lot",
-    ] {
+    for part in
+        "machines:|westmere-ex|hosts:|kvm-2013|* hybrid|* overlock_rw| model:parking_lot".split('|')
+    {
         assert!(list.contains(part), "{part}: {list}");
     }
     let mut names = list.lines().map(|line| line.trim_start_matches([' ', '*']));
@@ -299,19 +235,13 @@ fn machines_hosts_and_locks_are_listed() {
 
 #[test]
 fn a_lock_with_too_few_places_is_told_of() {
-    let output = overlock_lab()
-        .arg("sim")
-        .args(TINY)
-        .args(["--locks", "pv_ticket_small", "--vcpus", "2,130"])
-        .assert()
+    let mut command = overlock_lab();
+    let command = command.arg("sim").args(TINY);
+    let told = command.args(["--locks", "pv_ticket_small", "--vcpus", "2,130"]);
+    let most = "pv_ticket_small takes at most 127 threads";
+    told.assert()
         .success()
-        .get_output()
-        .clone();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        text.contains("pv_ticket_small takes at most 127 threads"),
-        "{text}"
-    );
+        .stderr(predicate::str::contains(most));
 }
 
 #[test]

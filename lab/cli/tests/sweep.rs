@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use common::{ends, overlock_lab, refused, signal};
+use common::{all_refused, ends, overlock_lab, refused, signal};
 
 fn sim(command: &str) -> Command {
     let mut program = overlock_lab();
@@ -238,57 +238,45 @@ fn a_sweep_whose_messages_cannot_be_written_goes_on() {
 #[test]
 fn bad_use_is_refused_in_one_line_with_what_is_valid() {
     let place = Place::new();
-    for (args, says) in [
-        ("--shard 0/4", "--shard 0/4|such as 3/16"),
-        ("--shard 4", "--shard 4|such as 3/16"),
-        ("--machines pdp-11", "unknown machine 'pdp-11'|barcelona"),
-        (
-            "--machines barcelona:cores=99",
-            "barcelona:cores=99: cores 99|from 1 to 16",
-        ),
-        ("--hosts xen", "unknown host 'xen'|kvm"),
-        ("--locks std", "'std'|the locks are|hybrid"),
-        ("--vcpus 0", "--vcpus 0|from 1 to 4096"),
-        ("--vcpus 9..5", "--vcpus 9..5|1..3"),
-        ("--vcpus 0x", "--vcpus 0x|such as 0.25x or 2x"),
-        ("--vcpus manyx", "--vcpus manyx|such as 0.25x"),
-        ("--vcpus 200x", "7200 vCPUs on e5-2699v3|1 to 4096"),
-        ("--seeds x", "--seeds x|whole numbers"),
-        ("--seeds 1..9999999", "more than 1000000"),
-        ("--seconds 0", "--seconds 0"),
-        ("--jobs 0", "--jobs 0|from 1"),
-        (
-            "--jobs 4096 --vcpus 4096",
-            "--jobs 4096|simulations of 4096 vCPUs|max_map_count",
-        ),
-        (
-            "--workloads micro:cs=x",
-            "micro:cs=x: cs must be a time from 0ns to 1s",
-        ),
-        ("--workloads macro", "unknown workload 'macro'|micro"),
-        (
-            "--workloads micro,rw",
-            "micro and rw|different kinds of locks",
-        ),
-        (
-            "--locks pv_ticket_small --vcpus 128",
-            "no lock takes so many vCPUs",
-        ),
-        ("--out -", "--out -|need a file"),
-    ] {
-        let (vcpus, out) = ("--vcpus 4", format!("--out {}", place.path("out")));
-        let mut command = sim("sweep");
-        for default in [vcpus, &out] {
-            if !args.contains(&default[..5]) {
-                command.args(default.split(' '));
-            }
-        }
-        let says: Vec<&str> = says.split('|').collect();
-        refused(command.args(args.split(' ')).assert(), &says);
-        assert!(!Path::new(&place.path("out")).exists());
-    }
-    refused(sim("sweep").args(["--vcpus", "4"]).assert(), &["--out"]);
-    refused(sim("merge").assert(), &["PART"]);
+    let out = place.path("out");
+    let of_one = |command: &str, table: &str| {
+        let lines = table
+            .lines()
+            .map(|line| format!("{command} {}\n", line.trim()));
+        all_refused(&lines.collect::<String>());
+        assert!(!Path::new(&out).exists());
+    };
+    of_one(
+        &format!("sim sweep --out {out} --vcpus 4"),
+        "--shard 0/4 => --shard 0/4 | such as 3/16
+         --shard 4 => --shard 4 | such as 3/16
+         --machines pdp-11 => unknown machine 'pdp-11' | barcelona
+         --machines barcelona:cores=99 => barcelona:cores=99: cores 99 | from 1 to 16
+         --hosts xen => unknown host 'xen' | kvm
+         --locks std => 'std' | the locks are | hybrid
+         --seeds x => --seeds x | whole numbers
+         --seeds 1..9999999 => more than 1000000
+         --seconds 0 => --seconds 0
+         --jobs 0 => --jobs 0 | from 1
+         --workloads micro:cs=x => micro:cs=x: cs must be a time from 0ns to 1s
+         --workloads macro => unknown workload 'macro' | micro
+         --workloads micro,rw => micro and rw | different kinds of locks",
+    );
+    of_one(
+        &format!("sim sweep --out {out} --vcpus"),
+        "0 => --vcpus 0 | from 1 to 4096
+         9..5 => --vcpus 9..5 | 1..3
+         0x => --vcpus 0x | such as 0.25x or 2x
+         manyx => --vcpus manyx | such as 0.25x
+         200x => 7200 vCPUs on e5-2699v3 | 1 to 4096
+         128 --locks pv_ticket_small => no lock takes so many vCPUs
+         4096 --jobs 4096 => --jobs 4096 | simulations of 4096 vCPUs | max_map_count",
+    );
+    all_refused(
+        "sim sweep --vcpus 4 => --out
+         sim sweep --vcpus 4 --out - => --out - | need a file
+         sim merge => PART",
+    );
 }
 
 #[test]

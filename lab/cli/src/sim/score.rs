@@ -60,28 +60,24 @@ fn chosen(args: &Args) -> Result<Vec<Figure>, Exit> {
         [] => vec![Folder::Published],
         paths => paths.iter().cloned().map(Folder::At).collect(),
     };
-    let mut all = Vec::new();
-    for folder in folders {
-        all.extend(folder.figures().map_err(Exit::usage)?);
-    }
-    let names = groups(&all);
-    if let Some(unknown) = args.groups.iter().find(|name| !names.contains(name)) {
+    let all: Result<Vec<_>, String> = folders.iter().map(Folder::figures).collect();
+    let mut all = all.map_err(Exit::usage)?.concat();
+    let mut names: Vec<&str> = all.iter().map(|figure| figure.row.group.as_str()).collect();
+    names.dedup();
+    if let Some(unknown) = args
+        .groups
+        .iter()
+        .find(|name| !names.contains(&name.as_str()))
+    {
+        let names = names.join(", ");
         return Err(Exit::usage(format!(
-            "unknown group '{unknown}'; the groups are {}",
-            names
-                .iter()
-                .map(|name| name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
+            "unknown group '{unknown}'; the groups are {names}"
         )));
     }
-    let half = args.half.as_deref().map(|half| match half {
-        "calibrate" => Half::Calibrate,
-        _ => Half::Score,
-    });
     all.retain(|figure| {
         let named = args.groups.is_empty() || args.groups.contains(&figure.row.group);
-        named && half.is_none_or(|half| figure.half() == half)
+        let half = args.half.as_ref();
+        named && half.is_none_or(|half| figure.half().to_string() == *half)
     });
     match all.is_empty() {
         true => Err(Exit::usage("none of these groups is in that half")),
@@ -89,31 +85,34 @@ fn chosen(args: &Args) -> Result<Vec<Figure>, Exit> {
     }
 }
 
-/// The names of the groups, each once.
-fn groups(figures: &[Figure]) -> Vec<&String> {
-    let mut names: Vec<&String> = figures.iter().map(|figure| &figure.row.group).collect();
-    names.dedup();
-    names
-}
-
 /// Scores what `args` name.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let chosen = chosen(args)?;
+    let form = match args.markdown {
+        true => Form::Markdown,
+        false => Form::Plain,
+    };
+    let told = |text: String| print(io::stdout().lock(), text.as_bytes());
     if args.list {
-        return print(io::stdout().lock(), list(&chosen).as_bytes());
-    }
-    if let Some(tries) = &args.tried {
-        return run_tries(args, &chosen, tries);
+        return told(list(&chosen));
     }
     let files = Files::open([("--json", &args.how.json)])?;
     let options = args.how.options()?;
-    let results =
-        simulate_all(&chosen, args.vary, &options, args.how.progress()).map_err(how::failed)?;
-    let score = Score::new(&chosen, &results);
+    let score = |figures: &[Figure]| {
+        let results = simulate_all(figures, args.vary, &options, args.how.progress());
+        let results = results.map_err(how::failed)?;
+        Ok::<Score, Exit>(Score::new(figures, &results))
+    };
+    if let Some(text) = &args.tried {
+        let (key, tries) = tries(&chosen, text)?;
+        let scores = tries.into_iter();
+        let scores = scores.map(|(value, figures)| Ok((value, score(&figures)?)));
+        let scores: Result<Vec<_>, Exit> = scores.collect();
+        return told(text::tries(form, &key, &scores?));
+    }
+    let score = score(&chosen)?;
     if !args.how.quiet && !files.use_stdout() {
-        let form = form(args);
-        let text = summary(form, &score) + "\n" + &figures(form, &score);
-        print(io::stdout().lock(), text.as_bytes())?;
+        told(summary(form, &score) + "\n" + &figures(form, &score))?;
     }
     files.write([&|out| json::write(out, &score)])?;
     let failures = score.failures().count();
@@ -123,13 +122,6 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             "{failures} figures could not be simulated, first {} of {}: {why}",
             row.lock, row.group
         ))),
-    }
-}
-
-fn form(args: &Args) -> Form {
-    match args.markdown {
-        true => Form::Markdown,
-        false => Form::Plain,
     }
 }
 
@@ -153,19 +145,6 @@ fn tries(chosen: &[Figure], text: &str) -> Result<Tries, Exit> {
     };
     let all: Result<Vec<_>, Exit> = values.split(',').map(with).collect();
     Ok((key.to_owned(), all?))
-}
-
-fn run_tries(args: &Args, chosen: &[Figure], text: &str) -> Result<(), Exit> {
-    let (key, all) = tries(chosen, text)?;
-    let options = args.how.options()?;
-    let mut scores = Vec::new();
-    for (value, figures) in all {
-        let results = simulate_all(&figures, false, &options, args.how.progress());
-        let results = results.map_err(how::failed)?;
-        scores.push((value, Score::new(&figures, &results)));
-    }
-    let text = text::tries(form(args), &key, &scores);
-    print(io::stdout().lock(), text.as_bytes())
 }
 
 fn list(figures: &[Figure]) -> String {

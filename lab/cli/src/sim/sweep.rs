@@ -1,5 +1,7 @@
 //! `overlock-lab sim sweep`
 
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -179,14 +181,9 @@ impl Choice {
 }
 
 /// Each of them once, in their order.
-fn once<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut once = Vec::new();
-    for value in values {
-        if !once.contains(&value) {
-            once.push(value);
-        }
-    }
-    once
+fn once<T: Clone + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.filter(|value| seen.insert(value.clone())).collect()
 }
 
 /// A machine or a host that is the same tomorrow.

@@ -28,3 +28,12 @@ pub fn schema(file: &str) -> Value {
 pub fn validate(file: &str, document: &Value) {
     jsonschema::validate(&schema(file), document).unwrap();
 }
+
+/// Each line of `table` is a bad command line, an arrow, and what the one line of its refusal says.
+pub fn all_refused(table: &str) {
+    for line in table.lines().filter(|line| !line.trim().is_empty()) {
+        let (args, says) = line.split_once(" => ").unwrap();
+        let says: Vec<&str> = says.split(" | ").collect();
+        refused(overlock_lab().args(args.split_whitespace()).assert(), &says);
+    }
+}

@@ -40,15 +40,18 @@ pub struct Build {
 
 impl fmt::Display for Build {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "overlock {} (commit {}", self.program, self.commit)?;
-        if let Some(changes) = &self.changes {
-            write!(f, " with changes {changes}")?;
-        }
-        write!(f, ", profile {}", self.profile)?;
-        if self.checks {
-            f.write_str(", with checks for misuse")?;
-        }
-        f.write_str(")")
+        let (program, commit, profile) = (&self.program, &self.commit, &self.profile);
+        let changes = self.changes.iter();
+        let changes: String = changes.map(|sum| format!(" with changes {sum}")).collect();
+        let checks = if self.checks {
+            ", with checks for misuse"
+        } else {
+            ""
+        };
+        write!(
+            f,
+            "overlock {program} (commit {commit}{changes}, profile {profile}{checks})"
+        )
     }
 }
 
@@ -93,7 +96,7 @@ impl Sweep {
     /// The same, of its content, and the bytes up to the end of the last line that is whole.
     fn parse(path: &Path, content: &[u8]) -> Result<Option<(Self, usize)>, String> {
         let refused = |why: String| about(path, why);
-        let mark = format!("{{\"format\":\"{FORMAT}\",");
+        let mark = format!("{{\"format\":\"{FORMAT}\",\"version\":");
         let length = content.len().min(mark.len());
         if content[..length] != mark.as_bytes()[..length] {
             return Err(refused("is no file of `overlock-lab sim sweep`".to_owned()));
@@ -103,9 +106,18 @@ impl Sweep {
         };
         let whole = std::str::from_utf8(&content[..end])
             .map_err(|error| refused(format!("is damaged: {error}")))?;
+        let version = whole[mark.len()..].split(',').next().unwrap_or_default();
+        if version != VERSION.to_string() {
+            return Err(refused(format!(
+                "line 1 is of format {version}, and this program has format {VERSION}"
+            )));
+        }
         let mut lines = (1..).zip(whole.split('\n'));
         let (_, first) = lines.next().unwrap_or_default();
-        let mut sweep = Self::begun(path, first).map_err(|why| refused(format!("line 1 {why}")))?;
+        let header: Header<Build, Grid> = serde_json::from_str(first)
+            .map_err(|error| refused(format!("line 1 is damaged: {error}")))?;
+        let mut sweep = Self::new(path, header.build, header.grid)
+            .map_err(|error| refused(format!("line 1 is of no grid: {error}")))?;
         let keys = sweep.points.iter().map(|(key, _)| key.clone());
         let numbers: HashMap<Key, usize> = keys.zip(0..).collect();
         for (line, text) in lines {
@@ -125,25 +137,6 @@ impl Sweep {
             }
         }
         Ok(Some((sweep, end + 1)))
-    }
-
-    /// The sweep of a first line, without results.
-    fn begun(path: &Path, line: &str) -> Result<Self, String> {
-        /// The field of every version.
-        #[derive(Deserialize)]
-        struct Version {
-            version: u32,
-        }
-        let damaged = |error: serde_json::Error| format!("is damaged: {error}");
-        let Version { version } = serde_json::from_str(line).map_err(damaged)?;
-        if version != VERSION {
-            return Err(format!(
-                "is of format {version}, and this program has format {VERSION}"
-            ));
-        }
-        let header: Header<Build, Grid> = serde_json::from_str(line).map_err(damaged)?;
-        let sweep = Self::new(path, header.build, header.grid);
-        sweep.map_err(|error| format!("is of no grid: {error}"))
     }
 
     /// The first line of its file.
