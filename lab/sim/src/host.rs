@@ -122,8 +122,8 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// [`spec::Error`] names the preset or key that is wrong. Files are not
-    /// read: [`spec::read`] does that.
+    /// [`spec::Error`] names the preset or key that is wrong. Files are not read: [`spec::read`]
+    /// does that.
     pub fn named(text: &str) -> Result<Self, spec::Error> {
         spec::parse(text)
     }

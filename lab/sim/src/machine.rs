@@ -110,8 +110,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`spec::Error`] names the preset or key that is wrong. Files are not
-    /// read: [`spec::read`] does that.
+    /// [`spec::Error`] names the preset or key that is wrong. Files are not read: [`spec::read`]
+    /// does that.
     pub fn named(text: &str) -> Result<Self, spec::Error> {
         spec::parse(text)
     }
@@ -291,17 +291,12 @@ impl Machine {
             .filter(|cores| (1..=most).contains(cores))
             .ok_or_else(|| format!("must be a whole number from 1 to {most}"))?;
         let used = self.with_cores(cores);
-        if used.all_cores() == cores {
-            return Ok(used);
+        match used.all_cores() {
+            same if same == cores => Ok(used),
+            more => Err(format!(
+                "its sockets and clusters cannot share them evenly; they can share {more}"
+            )),
         }
-        let parts = match used.clusters {
-            1 => format!("{} sockets", used.sockets),
-            clusters => format!("{} sockets of {clusters} clusters", used.sockets),
-        };
-        Err(format!(
-            "{parts} cannot share them evenly; they can share {}",
-            used.all_cores()
-        ))
     }
 
     /// Returns the smallest numbers of sockets, and of clusters of each, that can share these cores

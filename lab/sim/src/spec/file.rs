@@ -64,8 +64,7 @@ pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: Bases<'_, T>) -> Res
             let why = format!("{why}, one of {}", names(bases));
             Fault { key, why }
         })?;
-        let base = named(&base, bases);
-        let base = base.map_err(|why| Fault::of("base", why))?;
+        let base = named(&base, bases).map_err(|why| Fault::of("base", why))?;
         let (about, pairs) = entries(table)?;
         let pairs = pairs.iter().map(|(key, text)| (*key, text.as_ref()));
         changed(base, about, false, pairs)
