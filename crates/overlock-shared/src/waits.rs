@@ -3,7 +3,7 @@
 //!
 //! # The ring of records
 //!
-//! A record is of a wait that has ended. Its `state` counts: 2 × laps while it is free for that lap
+//! A record is of a wait that has ended. Its `state` counts: 2 x laps while it is free for that lap
 //! of the ring, and 1 more while it has a wait that the reader has not taken. W-full (release, by
 //! the thread that has written it) pairs with the reader's acquire; W-free (release, by the reader)
 //! pairs with the acquire of the thread that takes the record for the next lap. A thread that finds
