@@ -17,7 +17,8 @@ pub enum Placement {
     #[default]
     Spread,
     /// Apart, but the second one is on the socket of the first. Linux does so since 5.18: a new
-    /// thread stays on its node while that has at most two more than another one.
+    /// thread stays on the node of the thread that starts it, while that node has at most two more
+    /// than another one. The thread that starts them counts.
     Numa,
     /// Together: on as few clusters and sockets as have enough cores.
     Pack,

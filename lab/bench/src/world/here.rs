@@ -60,6 +60,7 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         name: NAME.into(),
         about: "threads of a process on the machine that this runs on".into(),
         brief: Time::from_ns(costs.futile_wait),
+        yields: Time::from_ns(costs.yields),
         kick_nobody: Time::from_ns(costs.futile_wake),
         wake_idle: Time::from_ns(wakes.idle),
         wake_busy: Time::from_ns(wakes.busy),
@@ -91,6 +92,7 @@ struct Alone {
     locked: f64,
     turn: f64,
     futile_wait: f64,
+    yields: f64,
     futile_wake: f64,
 }
 
@@ -110,6 +112,7 @@ fn alone() -> Alone {
             black_box(word.load(Relaxed));
         }),
         futile_wait: each(1_000, || futex::wait(&sleeper, private, 0, None).is_ok()),
+        yields: each(1_000, thread::yield_now),
         futile_wake: each(1_000, || futex::wake(&sleeper, private, 1).is_ok()),
     }
 }
