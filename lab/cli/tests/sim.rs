@@ -29,7 +29,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
              --host hotel => unknown host 'hotel' | kvm | threads
              --cores 37 => --cores 37 | from 1 to 36
              --cores 0 => --cores 0 | from 1 to 36
-             --cores 19 => --cores 19 | 2 sockets | they can share 20
+             --cores 19 => --cores 19 | cannot share them evenly | they can share 20
              --seed dice => --seed dice | whole number
              --seconds 0 => --seconds 0 | simulated seconds
              --vcpus 0 => --vcpus 0 | 1
