@@ -211,7 +211,12 @@ fn what_is_wrong_is_named_with_what_is_valid() {
     let says = "bad.toml | called 'pdp-11'";
     bad(&["sim"], "--show", "base = \"pdp-11\"", says);
     bad(&["sim"], "--show", "cores = 4", "bad.toml: base is missing");
-    bad(&["sim"], "--show", "\nbase = 1", "bad.toml | called '1'");
+    bad(
+        &["sim"],
+        "--show",
+        "\nbase = 1",
+        "bad.toml:2: base must be a string",
+    );
     let sweep = "sim sweep --vcpus 2 --out unused";
     let says = "bad.toml:1: unknown machine 'this-machine' | sim --show this-machine";
     bad(&[sweep], "--machines", "base = \"this-machine\"", says);
@@ -229,7 +234,7 @@ fn what_is_wrong_is_named_with_what_is_valid() {
         &loads,
         "",
         "cs = \"5ns\"",
-        "bad.toml: base is missing | condvar",
+        "bad.toml: base is missing | the file changes; the workloads are micro | condvar",
     );
     all_refused(
         "sim --machine no/such => no/such: No such file

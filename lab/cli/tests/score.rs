@@ -117,4 +117,7 @@ fn lines_that_cannot_be_simulated_are_named() {
             "mine.csv:3: group mine: unknown machine 'graviton33'",
         ],
     );
+    fs::write(dir.path().join("mine.csv"), rows.lines().next().unwrap()).unwrap();
+    let says = &[dir.path().to_str().unwrap(), " has no figures"];
+    refused(score(&["--data", says[0], "--half", "score"]), says);
 }

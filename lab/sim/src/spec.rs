@@ -23,6 +23,8 @@ pub trait Spec: Clone + 'static {
     const RULES: &'static [Rule<Self>] = &[];
     /// Keys that are not fields; [`narrow`](Self::narrow) takes their values.
     const NARROWING: &'static [&'static str] = &[];
+    /// Switches of former versions, and the key of each that is now 0 for none.
+    const FORMER: &'static [(&'static str, &'static str)] = &[];
     /// Its keys, in the order in which they are printed and assigned.
     fn keys() -> &'static [Key<Self>];
     /// Its presets.
@@ -162,7 +164,7 @@ pub fn read_in<T: Spec>(
 ///
 /// # Errors
 ///
-/// The file is unreadable, is not TOML, or has no base.
+/// The file is unreadable, is not TOML, or has no base that is a string.
 pub fn base(text: &str) -> Result<String, Error> {
     let name = text.split(':').next().unwrap_or_default();
     match is_file(name) {
@@ -263,7 +265,11 @@ fn differences<T: Spec>(base: &T, changed: &T) -> String {
 fn unknown<T: Spec>(name: &str) -> String {
     let keys = T::keys().iter().map(|key| key.name);
     let names: Vec<&str> = keys.chain(T::NARROWING.iter().copied()).collect();
-    let meant = meant(name, &names);
+    let former = T::FORMER.iter().find(|(former, _)| *former == name);
+    let meant = match former {
+        Some((_, key)) => format!("; did you mean '{key}', 0 for none? The"),
+        None => meant(name, &names),
+    };
     format!(
         "unknown key '{name}'{meant} keys of a {} are {}",
         T::WHAT,

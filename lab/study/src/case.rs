@@ -131,8 +131,11 @@ impl Case {
     pub fn key(&self) -> String {
         let (machine, cores) = (&self.machine.name, self.machine.all_cores());
         let (host, workload, lock) = (&self.host.name, &self.workload, self.lock.name);
-        let (threads, guests) = (self.threads, self.guests);
-        format!("{machine} ({cores} cores), {host}, {workload}, {lock}, {threads} in {guests}")
+        let (threads, guests, others) = (self.threads, self.guests, self.others);
+        format!(
+            "{machine} ({cores} cores), {host}, {workload}, {lock}, {threads} in {guests} beside \
+             {others}"
+        )
     }
 
     /// The same with another value of a key of its machine, or of its host.
@@ -203,10 +206,10 @@ impl Case {
     }
 }
 
-/// Runs `simulate` for the numbers below `count` that `numbers` has, so many at a time, until
-/// `interrupt` is raised. Calls `ended` with how many have ended, and each number with its outcome,
-/// in the order in which they end. That this machine has no room for a simulation says nothing
-/// about the lock, and is no outcome.
+/// Runs `simulate` for each of `numbers`, `jobs` of them at a time, until `interrupt` is raised.
+/// Calls `ended` with how many have ended, and each number with its outcome, in the order in which
+/// they end. That this machine has no room for a simulation says nothing about the lock, and is no
+/// outcome.
 ///
 /// # Errors
 ///
@@ -362,6 +365,21 @@ pub(crate) mod tests {
         all.sort_by_key(|(number, _)| *number);
         let each = (0..12).map(|number| (number, Outcome::Measured(Box::new(rate(number as f64)))));
         assert!(all.into_iter().eq(each));
+    }
+
+    #[test]
+    fn cases_that_differ_in_a_number_have_other_keys() {
+        let one = case("micro", "mcs", 4);
+        let changes: [fn(&mut Case); 3] = [
+            |case| case.threads = 8,
+            |case| case.guests = 2,
+            |case| case.others = 1,
+        ];
+        for change in changes {
+            let mut other = one.clone();
+            change(&mut other);
+            assert_ne!(other.key(), one.key());
+        }
     }
 
     /// A lock that fails does not end the others; a machine without room for a simulation does, and

@@ -34,6 +34,7 @@ pub fn all_refused(table: &str) {
     for line in table.lines().filter(|line| !line.trim().is_empty()) {
         let (args, says) = line.split_once(" => ").unwrap();
         let says: Vec<&str> = says.split(" | ").collect();
-        refused(overlock_lab().args(args.split_whitespace()).assert(), &says);
+        let assert = overlock_lab().args(args.split_whitespace()).assert();
+        refused(assert.append_context("row", line.trim().to_owned()), &says);
     }
 }

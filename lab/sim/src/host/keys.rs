@@ -17,14 +17,14 @@ static KEYS: &[Key<Host>] = &[
     Key::new("latency", "CFS: in this time each runnable vCPU of a CPU should run once", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.latency)),
     Key::new("granularity", "CFS: the shortest slice", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.granularity)),
     Key::new("wakeup", "CFS: a waking vCPU preempts one that has had this much more CPU time", Domain::Time(NONE, LONGEST), |h| Some(&mut h.scheduler.wakeup)),
-    Key::new("eevdf_request", "EEVDF: the CPU time of a request; 0 for CFS", Domain::Time(NONE, LONGEST), |h| Some(&mut h.scheduler.request)),
+    Key::new("eevdf_request", "The CPU time that a vCPU requests at once from EEVDF; 0 for CFS in its place", Domain::Time(NONE, LONGEST), |h| Some(&mut h.scheduler.request)),
     Key::new("tick", "The timer's period: slices end at a tick", Domain::Time(TICK, LONG), |h| Some(&mut h.scheduler.tick)),
     Key::new("switch", "A context switch, cold start included", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.switch)),
     Key::new("migration", "A migration, as caches are cold", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.migration)),
     Key::new("worth", "An idle CPU takes work from others if it is usually idle for longer than this", Domain::Time(NONE, LONG), |h| Some(&mut h.scheduler.worth)),
     Key::new("balance_idle", "The interval at which idle CPUs look for work", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.0)),
     Key::new("balance_all", "The interval at which all CPUs compare their queues", Domain::Time(TICK, LONGEST), |h| Some(&mut h.scheduler.balance.1)),
-    Key::new("placement", "Where vCPUs are at the start: on all sockets, or so but for the second one, or on as few as have enough cores", Domain::Word(Placement::WORDS), |h| Some(&mut h.scheduler.placement)),
+    Key::new("placement", "Where vCPUs begin: spread over all sockets; numa, the same but the second one beside the first; pack, on as few as have enough cores", Domain::Word(Placement::WORDS), |h| Some(&mut h.scheduler.placement)),
     Key::new("halt", "From a halt until the next vCPU can run", Domain::Time(SOME, LONG), |h| Some(&mut h.halt)),
     Key::new("brief", "A halt that is kicked while the host still polls, and of a thread one that finds its word changed", Domain::Time(SOME, LONG), |h| Some(&mut h.brief)),
     Key::new("yield", "A system call that yields a CPU which no other vCPU wants", Domain::Time(SOME, LONG), |h| Some(&mut h.yields)),
@@ -60,6 +60,26 @@ impl Spec for Host {
             what: "chores_length must be less than chores_every",
             holds: |host| host.chores.length < host.chores.every,
         },
+        Rule {
+            keys: &["chores_length"],
+            what: "chores_length must be 0, or at least 1ns",
+            holds: |host| host.chores.length == NONE || host.chores.length >= SOME,
+        },
+        Rule {
+            keys: &["pause_window"],
+            what: "pause_window must be 0, or at least 1ns",
+            holds: |host| host.pause_exit.window == NONE || host.pause_exit.window >= SOME,
+        },
+        Rule {
+            keys: &["eevdf_request"],
+            what: "eevdf_request must be 0, or at least 1us",
+            holds: |host| host.scheduler.request.is_none_or(|time| time >= TICK),
+        },
+    ];
+    const FORMER: &'static [(&'static str, &'static str)] = &[
+        ("chores", "chores_length"),
+        ("pause_exit", "pause_window"),
+        ("eevdf", "eevdf_request"),
     ];
 
     fn keys() -> &'static [Key<Self>] {

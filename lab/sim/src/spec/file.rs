@@ -61,10 +61,10 @@ fn read<R>(
 pub(super) fn parse<T: Spec>(path: &str, text: &str, bases: Bases<'_, T>) -> Result<T, Error> {
     read(path, text, |table| {
         let base = base_of(table).map_err(|Fault { key, why }| {
-            let why = format!("{why}, one of {}", names(bases));
+            let why = format!("{why}; the {}s are {}", T::WHAT, names(bases));
             Fault { key, why }
         })?;
-        let base = named(&base, bases).map_err(|why| Fault::of("base", why))?;
+        let base = named(base, bases).map_err(|why| Fault::of("base", why))?;
         let (about, pairs) = entries(table)?;
         let pairs = pairs.iter().map(|(key, text)| (*key, text.as_ref()));
         changed(base, about, false, pairs)
@@ -76,12 +76,13 @@ pub(super) fn base(path: &str) -> Result<String, Error> {
     read(path, &contents(path)?, |table| Ok(base_of(table)?.into()))
 }
 
-fn base_of<'t>(table: &'t DeTable<'_>) -> Result<Cow<'t, str>, Fault> {
+fn base_of<'t>(table: &'t DeTable<'_>) -> Result<&'t str, Fault> {
     let base = table.get("base").ok_or_else(|| Fault {
         key: None,
         why: "base is missing: the machine, host or workload that the file changes".to_owned(),
     })?;
-    Ok(shown(base.get_ref()))
+    let base = base.get_ref().as_str();
+    base.ok_or_else(|| Fault::of("base", "base must be a string".to_owned()))
 }
 
 /// Reads presets: a table for each. Its keys differ from those of the preset above that it names as
@@ -144,7 +145,8 @@ fn in_order<'t>(table: &'t DeTable<'t>) -> impl Iterator<Item = (&'t str, &'t De
 fn shown<'t>(value: &'t DeValue<'_>) -> Cow<'t, str> {
     match value {
         DeValue::String(text) => Cow::Borrowed(text),
-        DeValue::Integer(number) => Cow::Borrowed(number.as_str()),
+        // With its radix, since all keys are decimal.
+        DeValue::Integer(number) => Cow::Owned(number.to_string()),
         DeValue::Float(number) => Cow::Borrowed(number.as_str()),
         DeValue::Boolean(flag) => Cow::Owned(flag.to_string()),
         other => Cow::Borrowed(other.type_str()),

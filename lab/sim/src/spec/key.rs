@@ -128,7 +128,7 @@ impl Domain {
             Self::Count(least, most) => (least as f64, most as f64),
             Self::Share(least, most) => (least, most),
             Self::Flag => (0.0, 1.0),
-            Self::Word(words) => (0.0, words.len() as f64),
+            Self::Word(words) => (0.0, (words.len() - 1) as f64),
         }
     }
 

@@ -7,7 +7,8 @@ use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use csv::{ErrorKind, Position, StringRecord};
+use csv::{DeserializeErrorKind, ErrorKind, Position, StringRecord};
+use itertools::Itertools;
 use overlock_bench::workload::Workload;
 use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
@@ -36,6 +37,14 @@ const A_THREAD: &str = " a thread";
 
 /// So many lines that are wrong are told.
 const MOST_TOLD: usize = 20;
+
+/// The columns that a file needs, and those that it may have.
+const COLUMNS: [&[&str]; 2] = [
+    &[
+        "group", "source", "machine", "workload", "lock", "threads", "figure", "unit",
+    ],
+    &["half", "seen", "host", "guests", "over", "note"],
+];
 
 /// A row of a file, as it is there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -224,30 +233,28 @@ impl Folder {
             let mut reader = csv::ReaderBuilder::new();
             let mut reader = reader.trim(csv::Trim::All).from_reader(text.as_bytes());
             let titles = reader.headers().cloned();
-            let titles = titles.map_err(|error| format!("{self}/{file}: {error}"))?;
+            let titles = titles.map_err(|error| error.to_string());
+            let titles = match titles.and_then(checked) {
+                Ok(titles) => titles,
+                // A column that is wrong is wrong in each line.
+                Err(why) => {
+                    wrong.push(format!("{self}/{file}:1: {why}"));
+                    continue;
+                }
+            };
             for record in reader.records() {
                 let line = |position: Option<&Position>| position.map_or(0, Position::line);
                 let row = record.and_then(|record| {
                     let row = record.deserialize::<Row>(Some(&titles))?;
                     Ok((line(record.position()), row))
                 });
-                let (line, why, is_last) = match row {
-                    Ok((at, row)) => match self.figure(row) {
-                        Ok(figure) => {
-                            figures.push(figure);
-                            continue;
-                        }
-                        Err(why) => (at, why, false),
-                    },
-                    Err(error) => {
-                        let (why, is_in_cell) = cell(&error, &titles);
-                        (line(error.position()), why, !is_in_cell)
-                    }
+                let (line, figure) = match row {
+                    Ok((line, row)) => (line, self.figure(row, &figures)),
+                    Err(error) => (line(error.position()), Err(fault(&error, &titles))),
                 };
-                wrong.push(format!("{self}/{file}:{line}: {why}"));
-                // A column that is wrong is wrong in each line.
-                if is_last {
-                    break;
+                match figure {
+                    Ok(figure) => figures.push(figure),
+                    Err(why) => wrong.push(format!("{self}/{file}:{line}: {why}")),
                 }
             }
         }
@@ -259,13 +266,10 @@ impl Folder {
         if !wrong.is_empty() {
             return Err(wrong.join("\n"));
         }
-        for Figure { row, .. } in &figures {
-            let mut others = figures.iter().map(|other| &other.row);
-            if others.any(|other| other.group == row.group && other.half != row.half) {
-                return Err(format!("{self}: the group {} is in both halves", row.group));
-            }
+        match figures.is_empty() {
+            true => Err(format!("{self} has no figures")),
+            false => Ok(figures),
         }
-        Ok(figures)
     }
 
     /// Its files in CSV, in their order.
@@ -308,9 +312,16 @@ impl Folder {
         spec::read_in(text, &[], contents).map_err(|error| error.to_string())
     }
 
-    fn figure(&self, row: Row) -> Result<Figure, String> {
+    /// The figure of a row, which is in the same half as those of its group among `others`.
+    fn figure(&self, row: Row, others: &[Figure]) -> Result<Figure, String> {
         let group = row.group.clone();
-        let figure = self.mapped(row);
+        let figure = self.mapped(row).and_then(|figure| {
+            let mut others = others.iter().filter(|other| other.row.group == group);
+            match others.find(|other| other.half() != figure.half()) {
+                Some(_) => Err("it is in both halves".to_owned()),
+                None => Ok(figure),
+            }
+        });
         figure.map_err(|why| format!("group {group}: {why}"))
     }
 
@@ -325,7 +336,10 @@ impl Folder {
         let (threads, guests) = (row.threads, row.guests.unwrap_or(1));
         let unit = Unit::named(&row.unit)?;
         if !(row.figure.is_finite() && row.figure > 0.0) {
-            return Err(format!("the figure {} is not above 0", row.figure));
+            return Err(format!(
+                "the figure {} is not a finite number above 0",
+                row.figure
+            ));
         }
         if unit.name.ends_with(RATIO) != row.over.is_some() {
             return Err(format!(
@@ -363,14 +377,42 @@ impl Folder {
     }
 }
 
-/// The fault of a line in CSV, and whether it is in one of the cells.
-fn cell(error: &csv::Error, titles: &StringRecord) -> (String, bool) {
-    let ErrorKind::Deserialize { err, .. } = error.kind() else {
-        return (error.to_string(), true);
+/// The titles of the columns, if they are those of figures.
+fn checked(titles: StringRecord) -> Result<StringRecord, String> {
+    let [needed, others] = COLUMNS;
+    let mut missing = needed.iter().filter(|name| !titles.iter().contains(*name));
+    let mut unknown = titles
+        .iter()
+        .filter(|title| !needed.contains(title) && !others.contains(title));
+    // An unknown title may be a missing one that is misspelt.
+    if let Some(title) = unknown.next() {
+        let names = COLUMNS.concat().join(", ");
+        return Err(format!("unknown column '{title}'; the columns are {names}"));
+    }
+    if let Some(name) = missing.next() {
+        return Err(format!("there is no column '{name}'"));
+    }
+    match titles.iter().duplicates().next() {
+        Some(title) => Err(format!("the column '{title}' is there twice")),
+        None => Ok(titles),
+    }
+}
+
+/// The fault of a line in CSV.
+fn fault(error: &csv::Error, titles: &StringRecord) -> String {
+    let err = match error.kind() {
+        ErrorKind::Deserialize { err, .. } => err,
+        ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => return format!("{len} columns, where the first line has {expected_len}"),
+        _ => return error.to_string(),
     };
-    let title = err.field().and_then(|field| titles.get(field as usize));
-    match title {
-        Some(title) => (format!("column {title}: {}", err.kind()), true),
-        None => (err.kind().to_string(), false),
+    let why = match err.kind() {
+        DeserializeErrorKind::ParseInt(_) => "must be a whole number above 0".to_owned(),
+        kind => kind.to_string(),
+    };
+    match err.field().and_then(|field| titles.get(field as usize)) {
+        Some(title) => format!("column {title}: {why}"),
+        None => why,
     }
 }

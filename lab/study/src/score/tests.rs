@@ -155,14 +155,31 @@ fn what_cannot_be_simulated_is_refused_with_its_line() {
         (row("mcs", "cohort"), "no lock 'cohort'"),
         (row("Mop/s", "parsecs"), "unknown unit 'parsecs'"),
         (row("Mop/s", "ns a thread"), "unknown unit 'ns a thread'"),
-        (row("2,Mop/s", "0,Mop/s"), "not above 0"),
+        (row("2,Mop/s", "0,Mop/s"), "the figure 0 is not a finite"),
+        (
+            row("2,Mop/s", "1e400,Mop/s"),
+            "the figure inf is not a finite number above 0",
+        ),
         (row("Mop/s", "ratio"), "a ratio, and nothing else"),
         (row("4,,", "0,,"), "0 threads are not 1 to"),
         (
             row(",Mop/s", ""),
-            "mine.csv:2: CSV error: record 1 (line: 2, byte: 65)",
+            "mine.csv:2: 9 columns, where the first line has 10",
         ),
-        (halves, "the group a is in both halves"),
+        (halves, "mine.csv:3: group a: it is in both halves"),
+        (
+            ROW.to_owned() + &row("a,,", "a,calibrate,"),
+            "mine.csv:3: group a: it is in both halves",
+        ),
+        (
+            row("a,,", "a,scoer,"),
+            "mine.csv:2: unknown variant `scoer`",
+        ),
+        (
+            row("4,,", "-4,,"),
+            "mine.csv:2: column threads: must be a whole number above 0",
+        ),
+        (String::new(), " has no figures"),
         (
             several.clone(),
             "mine.csv:3: group a: there is no lock 'tikcet' to simulate; did you mean 'ticket'?",
@@ -173,13 +190,22 @@ fn what_cannot_be_simulated_is_refused_with_its_line() {
     ] {
         refused(&(HEADER.to_owned() + &rows), says);
     }
-    refused("group,source\na,D\n", "mine.csv:2: missing field `machine`");
+    refused(
+        "group,source\na,D\n",
+        "mine.csv:1: there is no column 'machine'",
+    );
+    refused(
+        &HEADER.replace("half", "unit"),
+        "mine.csv:1: the column 'unit' is there twice",
+    );
     let misspelt = HEADER.replace("half", "hafl") + &twice(ROW.to_owned());
     refused(
         &misspelt,
-        "mine.csv:2: unknown field `hafl`, expected one of `group`, `half`",
+        "mine.csv:1: unknown column 'hafl'; the columns are group, source",
     );
     assert_eq!(read(&misspelt).unwrap_err().lines().count(), 1);
+    // A group without a half is in the half `score`.
+    folder(&(ROW.to_owned() + &row("a,,", "a,score,")));
     let empty = tempfile::tempdir().unwrap();
     let none = Folder::At(empty.path().to_owned()).figures().unwrap_err();
     assert!(none.contains("no file that ends in .csv"), "{none}");

@@ -57,13 +57,25 @@ impl Grid {
     ///
     /// Says why there cannot be such a grid. Names may be of another version of this program.
     pub fn points(&self) -> Result<Vec<(Key, Case)>, String> {
+        let counts = [
+            ("machines", self.machines.len()),
+            ("hosts", self.hosts.len()),
+            ("others", self.others.len()),
+            ("workloads", self.workloads.len()),
+            ("vcpus", self.vcpus.len()),
+            ("locks", self.locks.len()),
+            ("seeds", self.seeds.len()),
+        ];
+        if let Some((what, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(format!("nothing to simulate: the list of {what} is empty"));
+        }
         let machines = find(&self.machines, |name| {
             let machine = Machine::named(name).ok()?;
             (machine_name(&machine) == name).then(|| Arc::new(machine))
         })?;
         let hosts = find(&self.hosts, |name| Host::named(name).ok().map(Arc::new))?;
         let workloads: Vec<Workload> = find(&self.workloads, |name| name.parse().ok())?;
-        let first = workloads.first().ok_or(EMPTY)?;
+        let first = &workloads[0];
         let other = workloads.iter().find(|one| one.family() != first.family());
         if let Some(other) = other {
             let both = format!("{} and {}", first.name(), other.name());
@@ -119,7 +131,7 @@ impl Grid {
             }));
         }
         match points.is_empty() {
-            true => Err(EMPTY.to_owned()),
+            true => Err("nothing to simulate: no lock takes so many vCPUs".to_owned()),
             false => Ok(points),
         }
     }
@@ -137,8 +149,6 @@ impl Grid {
         Some(format!("{what} {texts}"))
     }
 }
-
-const EMPTY: &str = "nothing to simulate: no lock takes so many vCPUs";
 
 fn unknown(name: impl fmt::Display) -> String {
     format!("this program does not know '{name}'")

@@ -343,6 +343,11 @@ fn other_files_are_refused_and_left_alone() {
         (changed(seeds, others), "line 2 is not of this grid"),
         (empty(seeds, others), "is of another grid, with seeds 2,3"),
         (empty("kvm", "xen"), xen),
+        (
+            empty(r#""micro:cs=95ns""#, ""),
+            "the list of workloads is empty",
+        ),
+        (empty(seeds, r#""seeds":[]"#), "the list of seeds is empty"),
         (changed("\n", "\n\n"), "line 2 is damaged"),
         (whole.clone() + "{}\n", "is damaged: missing field"),
         (whole.clone() + &line, "contradicts one before"),
