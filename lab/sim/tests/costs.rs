@@ -95,8 +95,8 @@ fn check(rows: &[(&str, f64, [f64; 2])]) {
 }
 
 /// Checks 1 to 3 of section 5. Fails where stores and the locked instructions after them are paid
-/// for one after the other, or where readers of a shared line wait for each other longer than the
-/// gap.
+/// for one after the other. Fails where readers of a shared line wait for each other longer than
+/// the gap.
 #[test]
 fn locks_within_a_socket_cost_what_was_published() {
     let word = Own(U32::ZERO);

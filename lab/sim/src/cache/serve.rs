@@ -149,12 +149,7 @@ impl Cache {
                 break Ran::Out;
             }
             if state.free > *now {
-                // Else it is planned.
-                let planned = state.planned.filter(|&at| *now < at && at <= state.free);
-                state.planned = planned.or(Some(state.free));
-                if planned.is_some() {
-                    break Ran::Out;
-                }
+                state.planned = Some(state.free);
                 if state.free >= *until {
                     let at = state.free;
                     self.signals.push(Signal::Serve { line, at });

@@ -67,6 +67,32 @@ fn hits_and_transfers_are_counted() {
     assert_eq!(counts, [1, 2, 2, 1]);
 }
 
+/// Four loads arrive at 1010, and are answered at intervals of 11. The vCPU of the first one
+/// watches the line until a time. Fails where a load at that time or later is answered ahead of it:
+/// when all requests have arrived, or when another one has not.
+#[test]
+fn no_load_is_answered_ahead_after_the_end_of_a_watch() {
+    let machine = plain_but("sockets=1:cores_per_socket=8");
+    for (others, end, answered) in [(0, 1015, 1), (0, 1022, 2), (1, 1015, 1), (1, 1022, 2)] {
+        let mut cache = play(&machine, "W0@0 R1@500").cache;
+        for core in 2..6 + others {
+            let at = Time::ns(if core < 6 { 1000 } else { 1050 });
+            cache.request_ahead(Time::ns(1000), at, core, core, 0);
+        }
+        cache.forget_signals();
+        let (mut now, mut ends) = (Time::ns(1010), Vec::new());
+        let loaded = cache.serve_until(&mut now, 0, Time::MAX, |_, at| {
+            ends.push(at.as_ns());
+            let is_first = ends.len() == 1;
+            Some(if is_first { Time::ns(end) } else { Time::MAX })
+        });
+        assert!(loaded.is_none());
+        assert_eq!(ends, [1022, 1033][..answered]);
+        let at = Time::ns(1010 + 11 * answered as u64);
+        assert_eq!(cache.signals, [Signal::Serve { line: 0, at }]);
+    }
+}
+
 /// A line half of the ring away takes half as long again, and an adjacent one half as long. The
 /// request and the data go that way, the snoop does not.
 #[test]
