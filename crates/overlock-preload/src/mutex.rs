@@ -9,7 +9,7 @@
 //! |---|---|
 //! | 0 | `lock`: an `Overlock`, 4 bytes | the lock |
 //! | 4 | a mark; 0 for none | the validator at the first use; with statistics the initialisation |
-//! | 8 | with statistics, `Mutex::plan`; without, of a recursive or error-checking one its last owner's id | the owner |
+//! | 8 | `Mutex::plan` of statistics; else of a recursive or error-checking one the last owner's id | the owner |
 //! | 16 | `kind` | the initialiser; glibc's `pthread_mutex_init`, with the bits of what is shared, robust or bound to priorities; -1 when destroyed |
 //! | 20 | `count` | the owner: of a recursive one, the number of acquisitions beyond the first; with statistics, of a normal or adaptive one, the lower half of its call site |
 //! | 24 | `generation`: see [`crate::fork`] | its first user in a generation |

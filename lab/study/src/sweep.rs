@@ -4,7 +4,7 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`grid`] | which simulations there are, their order, and the part that a machine takes |
-//! | [`file`](mod@file) | the file of results, a line for each simulation, and the build that they depend on |
+//! | [`file`](mod@file) | the file of results, a line for each simulation, and their build |
 //! | [`table`] | the results for people |
 
 pub mod file;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use overlock_sim::Time;
 use overlock_sim::host::{Host, Scheduler};
-use overlock_sim::machine::{Costs, Level, Links, MOST_CORES, Machine, PRESETS};
+use overlock_sim::machine::{Costs, Level, Links, MOST_CORES, Machine};
 use rustix::thread::{CpuSet, futex, sched_setaffinity};
 
 /// The name of the machine, and of the host that goes with it.
@@ -51,7 +51,8 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
             turn: Time::from_ns(costs.turn),
             ring: 0.0,
             sibling: 1.0,
-            ..PRESETS[0].costs
+            // Most machines have these in common, and nothing here measures them.
+            ..Machine::preset("e5-2699v3").expect("a preset").costs
         },
     };
     let wakes = wake_up(first, last);

@@ -191,7 +191,7 @@ impl Cache {
 /// Returns how long the answer of a last-level cache travels to a reader.
 pub(super) fn way_back(random: &mut Random, costs: &Costs, request: &Request) -> Time {
     if costs.jitter != 0.0 {
-        // Its snoop takes no time.
+        // Its snoop takes no time, but is drawn as all are: the figures of the score depend on it.
         random.next_u64();
     }
     vary(random, costs, costs.shared.half().scale(request.way))
