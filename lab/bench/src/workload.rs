@@ -21,7 +21,7 @@ mod words;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::registry::{Entry, Family};
@@ -34,13 +34,16 @@ use sample::{InTime, Tally};
 use words::Words;
 
 /// A workload to run, with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Workload {
     /// [`micro`], with the lengths of its sections in nanoseconds.
     Micro {
         /// Critical section.
+        #[serde(with = "spec::nanoseconds")]
         cs: f64,
         /// Non-critical section.
+        #[serde(with = "spec::nanoseconds")]
         ncs: f64,
         /// Cache lines that the critical section writes, beside that of the lock.
         lines: usize,
@@ -59,8 +62,10 @@ pub enum Workload {
     /// [`build`], with the lengths of its sections in nanoseconds.
     Build {
         /// A visit to a shared structure.
+        #[serde(with = "spec::nanoseconds")]
         cs: f64,
         /// Private work before each.
+        #[serde(with = "spec::nanoseconds")]
         ncs: f64,
     },
     /// [`fserver`].
@@ -68,8 +73,10 @@ pub enum Workload {
     /// [`rw`], with the lengths of its sections in nanoseconds.
     Rw {
         /// Critical section.
+        #[serde(with = "spec::nanoseconds")]
         cs: f64,
         /// Non-critical section.
+        #[serde(with = "spec::nanoseconds")]
         ncs: f64,
         /// Percentage of operations that read.
         reads: f64,

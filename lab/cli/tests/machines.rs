@@ -201,12 +201,12 @@ fn what_is_wrong_is_named_with_what_is_valid() {
     };
     let runs = ["sim", "sim trace"];
     let misspelt = "base = \"x7560\"\n\nsokcet = \"60ns\"\n";
-    let says = "bad.toml:3: unknown key 'sokcet'; did you mean 'socket'? | gap, memory";
+    let says = "bad.toml: unknown key 'sokcet'; did you mean 'socket'? | gap, memory";
     bad(&runs, "--machine", misspelt, says);
-    bad(&runs, "--machine", "base = [", "bad.toml:1: ");
-    let says = "bad.toml:1: unknown host 'x7560' | kvm-2013";
+    bad(&runs, "--machine", "base = [", "bad.toml: | line 1");
+    let says = "bad.toml: unknown host 'x7560' | kvm-2013";
     bad(&runs, "--host", "base = \"x7560\"", says);
-    let says = "bad.toml:2: halt must be a time from 1ns to 100ms, not 1s";
+    let says = "bad.toml: halt must be a time from 1ns to 100ms, not 1s";
     bad(&runs, "--host", "base = \"kvm\"\nhalt = \"1s\"", says);
     let says = "bad.toml | called 'pdp-11'";
     bad(&["sim"], "--show", "base = \"pdp-11\"", says);
@@ -215,21 +215,19 @@ fn what_is_wrong_is_named_with_what_is_valid() {
         &["sim"],
         "--show",
         "\nbase = 1",
-        "bad.toml:2: base must be a string",
+        "bad.toml: base must be a string",
     );
     let sweep = "sim sweep --vcpus 2 --out unused";
-    let says = "bad.toml:1: unknown machine 'this-machine' | sim --show this-machine";
+    let says = "bad.toml: unknown machine 'this-machine' | sim --show this-machine";
     bad(&[sweep], "--machines", "base = \"this-machine\"", says);
 
-    let workload = "bad.toml:2: the workload semop has no key 'cs'; it has arrays";
+    let workload = "bad.toml: unknown key 'cs'; the keys of semop are arrays";
     let loads = ["sim", "sim trace", &format!("{sweep} --workloads")];
     bad(&loads, "", "\ncs = \"5ns\"\nbase = \"semop\"\n", workload);
-    let says = "bad.toml:1: unknown workload 'macro'; the workloads are micro";
+    let says = "bad.toml: unknown workload 'macro'; the workloads are micro";
     bad(&loads, "", "base = \"macro\"", says);
-    let says = "bad.toml:2: unknown key 'recrods'; did you mean 'records'?";
+    let says = "bad.toml: unknown key 'recrods'; did you mean 'records'?";
     bad(&loads, "", "base = \"rw\"\nrecrods = 5", says);
-    let says = "bad.toml:2: cs needs a unit, as in \"5ns\"";
-    bad(&loads, "", "base = \"micro\"\ncs = 5", says);
     bad(
         &loads,
         "",
@@ -238,7 +236,7 @@ fn what_is_wrong_is_named_with_what_is_valid() {
     );
     all_refused(
         "sim --machine no/such => no/such: No such file
-         sim --machine / => /: must be a regular file
+         sim --machine / => /: Is a directory
          sim --machine x7560:socket => 'socket' must be KEY=VALUE
          sim --show pdp-11 => --show pdp-11 | barcelona | kvm-nople
          sim --show kvm:x=1 => unknown key 'x' | heavy_barrier

@@ -51,10 +51,7 @@ impl Account {
 
     /// Returns the sum over the states in which it has a CPU.
     pub fn on_cpu(&self) -> Time {
-        [State::Work, State::Memory, State::Spin, State::Host]
-            .map(|state| self[state])
-            .into_iter()
-            .sum()
+        self.0[..=State::Host as usize].iter().copied().sum()
     }
 
     /// Takes the times of an earlier account off.
@@ -87,7 +84,7 @@ impl IndexMut<State> for Account {
 }
 
 /// Events of the vCPUs of a run, without those of other guests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, derive_more::Sub)]
 pub struct Counts {
     /// Preemptions: a vCPU lost its CPU to another one, or to the host, without having yielded.
     pub preemptions: u64,
@@ -102,20 +99,4 @@ pub struct Counts {
     pub pause_exits: u64,
     /// Pause-loop exits that yielded the CPU to another vCPU.
     pub yields: u64,
-}
-
-impl Counts {
-    /// Those since `before`.
-    pub(crate) fn since(self, before: &Self) -> Self {
-        Self {
-            preemptions: self.preemptions - before.preemptions,
-            holders: self.holders - before.holders,
-            waiters: self.waiters - before.waiters,
-            halts: self.halts - before.halts,
-            kicks: self.kicks - before.kicks,
-            migrations: self.migrations - before.migrations,
-            pause_exits: self.pause_exits - before.pause_exits,
-            yields: self.yields - before.yields,
-        }
-    }
 }

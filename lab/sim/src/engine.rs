@@ -38,7 +38,7 @@ use crate::account::{Account, Counts};
 use crate::cache::Traffic;
 use crate::host::Host;
 use crate::machine::Machine;
-use crate::spec::broken_rule;
+use crate::spec::Spec;
 use crate::time::Time;
 use crate::trace::Mark;
 use fibre::Fibres;
@@ -211,7 +211,7 @@ pub fn run<T>(
 ) -> Result<Outcome<T>, Stuck> {
     assert!(current().is_none(), "a simulated vCPU cannot simulate");
     assert!(setup.vcpus > 0, "a simulation needs a vCPU");
-    debug_assert!(broken_rule(setup.machine).is_none());
+    debug_assert!(setup.machine.broken_rule().is_none());
     assert!(
         setup.guests > 0 && setup.vcpus.is_multiple_of(setup.guests),
         "each guest has as many vCPUs"

@@ -1,16 +1,27 @@
 //! Hosts: a hypervisor with its guests' exits, or an operating system with threads and futexes; and
 //! the scheduler of either.
 
-mod keys;
-
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::spec;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::spec::{self, Domain, Key, Spec, keys};
 use crate::time::Time;
 
+const NONE: Time = Time::ZERO;
+const SOME: Time = Time::ns(1);
+const TICK: Time = Time::us(1);
+const LONG: Time = Time::ms(100);
+const LONGEST: Time = Time::ms(10_000);
+const COST: Domain = Domain::Time(SOME, LONG);
+const OR_NONE: Domain = Domain::Time(NONE, LONG);
+const INTERVAL: Domain = Domain::Time(TICK, LONGEST);
+const LONG_OR_NONE: Domain = Domain::Time(NONE, LONGEST);
+
 /// The CPUs of the first vCPUs, while there are fewer of them than CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Placement {
     /// Apart: on all sockets, then on all clusters, each on a core of its own. The scheduler of
     /// Linux does so with threads that are busy.
@@ -24,82 +35,154 @@ pub enum Placement {
     Pack,
 }
 
-/// Parameters of the scheduler: the completely fair scheduler (CFS), or EEVDF (earliest eligible
-/// virtual deadline first). The [keys](crate::spec::Spec::keys) of a host say what each is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Scheduler {
-    pub latency: Time,
-    pub granularity: Time,
-    pub wakeup: Time,
-    /// EEVDF: the CPU time of a request. `None` selects CFS.
-    pub request: Option<Time>,
-    pub tick: Time,
-    pub switch: Time,
-    pub migration: Time,
-    pub worth: Time,
-    /// The intervals at which idle CPUs look for work, and at which all CPUs compare their queues.
-    pub balance: (Time, Time),
-    pub placement: Placement,
-}
-
-/// Pause-loop exiting: the processor leaves a guest that spins.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PauseExit {
-    /// Zero: there is none.
-    pub window: Time,
-    pub grow: u64,
-    pub gap: Time,
-    pub cost: Time,
-}
-
-/// The host's own threads, which take a CPU from its vCPU from time to time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Chores {
-    pub every: Time,
-    /// Zero: there are none.
-    pub length: Time,
-}
-
-/// A host of vCPUs. Its [keys](crate::spec::Spec::keys) say what each field is.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Host {
-    /// Its name on the command line: a preset, and what differs from it, as in `kvm:poll=0ns`.
-    pub name: Cow<'static, str>,
-    pub about: Cow<'static, str>,
-    pub hypervisor: bool,
+keys! {
+    /// A host of vCPUs.
+    Host {
+        /// Its name on the command line: a preset, and what differs from it, as in `kvm:poll=0ns`.
+        name: Cow<'static, str>,
+        /// Its description.
+        about: Cow<'static, str>,
+        #[serde(flatten)]
+        scheduler: Scheduler,
+        #[serde(flatten)]
+        chores: Chores,
+        #[serde(flatten)]
+        pause_exit: PauseExit,
+    }
+    hypervisor: bool = Domain::Flag, "It runs vCPUs of virtual machines, rather than threads";
     /// As KVM's steal time record does. Threads are told so by no system without a program in its
     /// kernel.
-    pub tells_preempted: bool,
-    pub scheduler: Scheduler,
+    tells_preempted: bool = Domain::Flag,
+        "A guest learns which of its vCPUs are preempted; threads, which others are";
     /// An exit, or the way into the futex.
-    pub halt: Time,
+    halt: Time = COST, "From a halt until the next vCPU can run";
     /// A guest finds out by itself that its word has changed, in the time of a load.
-    pub brief: Time,
-    pub yields: Time,
-    pub kick: Time,
-    pub kick_nobody: Time,
-    /// Beside the word: the lock of the bucket, and what that guards. They move if another core has
-    /// used the bucket last.
-    pub bucket_lines: u64,
-    pub bucket_hold: Time,
-    pub wake_idle: Time,
-    pub wake_busy: Time,
-    pub awake: Time,
+    brief: Time = COST,
+        "A halt that is kicked while the host still polls, and of a thread one that finds its word \
+         changed";
+    yields as "yield": Time = COST, "A system call that yields a CPU which no other vCPU wants";
+    kick: Time = COST, "A kick for the kicker: a hypercall, or a system call";
+    kick_nobody: Time = COST, "The same without sleepers";
+    /// Beside the word: the lock of the bucket, and what that guards.
+    bucket_lines: u64 = Domain::Count(0, 16),
+        "Threads: cache lines of its bucket that a futex call needs, which move from the core that \
+         had them";
+    bucket_hold: Time = OR_NONE,
+        "Threads: how long a futex call has its bucket to itself, beside that";
+    wake_idle: Time = COST, "From a kick until the sleeper runs on a CPU that has gone to sleep";
+    wake_busy: Time = COST, "The same on a CPU that was busy, or has not gone to sleep yet";
+    awake: Time = OR_NONE, "A CPU that is idle for this long goes to sleep";
     /// It polls if no other vCPU wants the CPU, and adapts the time, from zero up to this.
-    pub poll: Time,
+    poll: Time = OR_NONE,
+        "The longest time for which the host polls before it gives up the CPU of a halted vCPU";
     /// A host that polls in vain stops polling; one that would have succeeded with a longer poll
     /// doubles the time.
-    pub first_poll: Time,
-    pub chores: Chores,
-    pub pause_exit: PauseExit,
-    pub heavy_barrier: Time,
+    first_poll: Time = COST, "The shortest such time that is not zero";
+    heavy_barrier: Time = COST, "A full memory barrier on all CPUs, requested by one";
     /// As on Linux. A kernel's locks do not.
-    pub spins: bool,
+    spins: bool = Domain::Flag,
+        "A wait in a queue begins with a spin where that is worth it; not one of a peer's model";
 }
 
-/// All hosts that have a name.
-static PRESETS: LazyLock<Vec<Host>> =
+keys! {
+    /// Parameters of the scheduler: the completely fair scheduler (CFS), or EEVDF (earliest
+    /// eligible virtual deadline first).
+    #[derive(Copy)]
+    Scheduler {}
+    latency: Time = INTERVAL, "CFS: in this time each runnable vCPU of a CPU should run once";
+    granularity: Time = INTERVAL, "CFS: the shortest slice";
+    wakeup: Time = LONG_OR_NONE,
+        "CFS: a waking vCPU preempts one that has had this much more CPU time";
+    #[serde(deserialize_with = "unless_zero", serialize_with = "or_zero")]
+    request as "eevdf_request": Option<Time> = LONG_OR_NONE,
+        "The CPU time that a vCPU requests at once from EEVDF; 0 for CFS in its place";
+    tick: Time = Domain::Time(TICK, LONG), "The timer's period: slices end at a tick";
+    switch: Time = OR_NONE, "A context switch, cold start included";
+    migration: Time = OR_NONE, "A migration, as caches are cold";
+    worth: Time = OR_NONE,
+        "An idle CPU takes work from others if it is usually idle for longer than this";
+    balance_idle: Time = INTERVAL, "The interval at which idle CPUs look for work";
+    balance_all: Time = INTERVAL, "The interval at which all CPUs compare their queues";
+    placement: Placement = Domain::Word(&["spread", "numa", "pack"]),
+        "Where vCPUs begin: spread over all sockets; numa, the same but the second one beside the \
+         first; pack, on as few as have enough cores";
+}
+
+keys! {
+    /// The host's own threads, which take a CPU from its vCPU from time to time.
+    #[derive(Copy)]
+    Chores {}
+    every as "chores_every": Time = INTERVAL,
+        "The mean interval at which threads of the host take each CPU from its vCPU";
+    length as "chores_length": Time = OR_NONE,
+        "The mean time for which they do; 0 for no such threads";
+}
+
+keys! {
+    /// Pause-loop exiting: the processor leaves a guest that spins.
+    #[derive(Copy)]
+    PauseExit {}
+    window as "pause_window": Time = OR_NONE,
+        "The processor leaves a guest that is in a loop of pauses for this long; 0 for never";
+    grow as "pause_grow": u64 = Domain::Count(1, 16),
+        "Each exit multiplies the window by this, until the vCPU is scheduled anew";
+    gap as "pause_gap": Time = COST,
+        "Two pauses further apart than this are not in the same loop";
+    cost as "pause_cost": Time = COST,
+        "The exit, the search for a vCPU to yield to, and the entry";
+}
+
+fn unless_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+    let time = Time::deserialize(deserializer)?;
+    Ok((time > NONE).then_some(time))
+}
+
+fn or_zero<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.unwrap_or_default().serialize(serializer)
+}
+
+/// All that have a name.
+pub static PRESETS: LazyLock<Vec<Host>> =
     LazyLock::new(|| spec::presets(include_str!("host/presets.toml")));
+
+impl Spec for Host {
+    const WHAT: &'static str = "host";
+    const KEYS: &'static [&'static [Key]] = &[
+        Self::OWN_KEYS,
+        Scheduler::OWN_KEYS,
+        Chores::OWN_KEYS,
+        PauseExit::OWN_KEYS,
+    ];
+
+    fn presets() -> &'static [Self] {
+        &PRESETS
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn broken_rule(&self) -> Option<&'static str> {
+        let (scheduler, chores, pause) = (self.scheduler, self.chores, self.pause_exit);
+        let is_short = |time: Time, least| time > NONE && time < least;
+        Some(match () {
+            () if scheduler.granularity > scheduler.latency => {
+                "granularity must be at most latency"
+            }
+            () if chores.length >= chores.every => "chores_length must be less than chores_every",
+            () if is_short(chores.length, SOME) => "chores_length must be 0, or at least 1ns",
+            () if is_short(pause.window, SOME) => "pause_window must be 0, or at least 1ns",
+            () if is_short(scheduler.request.unwrap_or_default(), TICK) => {
+                "eevdf_request must be 0, or at least 1us"
+            }
+            () => return None,
+        })
+    }
+}
 
 impl PauseExit {
     /// Returns it if there is one.
@@ -109,24 +192,19 @@ impl PauseExit {
 }
 
 impl Host {
-    /// Threads of a Linux process.
-    pub fn threads() -> Self {
-        Self::preset("threads").expect("a preset").clone()
-    }
-
     /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<&'static Self> {
         spec::preset(name)
     }
 
-    /// Returns the host of a name with changed keys, such as `kvm:poll=0ns`.
-    ///
-    /// # Errors
-    ///
-    /// [`spec::Error`] names the preset or key that is wrong. Files are not read: [`spec::read`]
-    /// does that.
-    pub fn named(text: &str) -> Result<Self, spec::Error> {
+    /// As [`spec::parse`].
+    pub fn named(text: &str) -> Result<Self, String> {
         spec::parse(text)
+    }
+
+    /// Threads of a Linux process.
+    pub fn threads() -> Self {
+        Self::preset("threads").expect("a preset").clone()
     }
 }
 
@@ -141,19 +219,6 @@ impl Scheduler {
             0 | 1 => self.tick,
             _ if self.request.is_some() => slices.times(vcpus as u64),
             _ => slices.times(vcpus as u64).max(self.latency),
-        }
-    }
-
-    /// Returns it as Linux's defaults are for this many CPUs, given those for eight and more: they
-    /// grow with the logarithm.
-    #[must_use]
-    pub fn on_cpus(self, cpus: usize) -> Self {
-        let share = |time: Time| time.scale(f64::from(1 + cpus.clamp(1, 8).ilog2()) / 4.0);
-        Self {
-            latency: share(self.latency),
-            granularity: share(self.granularity),
-            wakeup: share(self.wakeup),
-            ..self
         }
     }
 }

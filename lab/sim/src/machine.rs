@@ -1,6 +1,5 @@
 //! Machines: sockets, clusters, cores, hardware threads, and the costs of cache line transfers.
 
-mod keys;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -8,18 +7,25 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::spec;
-use crate::time::Time;
+use serde::{Deserialize, Serialize};
 
-/// All machines that have a name.
-pub static PRESETS: LazyLock<Vec<Machine>> =
-    LazyLock::new(|| spec::presets(include_str!("machine/presets.toml")));
+use crate::spec::{self, Domain, Key, Spec, keys};
+use crate::time::Time;
 
 /// The largest number of cores of all sockets.
 pub const MOST_CORES: usize = 1024;
 
+const COUNT: Domain = Domain::Count(1, MOST_CORES);
+const SOME: Time = Time::ps(100);
+const LONG: Time = Time::us(10);
+const COST: Domain = Domain::Time(SOME, LONG);
+const OR_NONE: Domain = Domain::Time(Time::ZERO, LONG);
+const LEG: Domain = Domain::Share(0.05, 0.6);
+const SPREAD: Domain = Domain::Share(0.0, 0.9);
+
 /// The topology of the connections between sockets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Links {
     /// Fully connected.
     #[default]
@@ -30,7 +36,8 @@ pub enum Links {
 }
 
 /// A part of a machine whose cores have a last-level cache in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// A cluster.
     Cluster,
@@ -48,56 +55,135 @@ pub struct Place {
     pub cluster: usize,
 }
 
-/// Costs on a machine, as seen by one core without interference. Its
-/// [keys](crate::spec::Spec::keys) say what each is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Costs {
-    pub hit: Time,
-    pub locked: Time,
-    /// Also where copies in the cluster must be invalidated. Without meaning if the sockets have no
-    /// clusters.
-    pub cluster: Time,
-    /// As `cluster`, from another cluster of the socket, or from a core of the socket if it has no
-    /// clusters.
-    pub socket: Time,
-    pub shared: Time,
-    /// As `socket`, from a socket one hop away.
-    pub across: Time,
-    pub hop: Time,
-    pub gap: Time,
-    pub memory: Time,
-    pub turn: Time,
-    pub request: f64,
-    pub snoop: f64,
-    /// Until then the instruction waits for earlier ones.
-    pub locks_line: f64,
-    pub stores: usize,
-    pub jitter: f64,
-    /// Each line has a place in the last-level cache, on a ring with the cores.
-    pub ring: f64,
-    pub sibling: f64,
+keys! {
+    /// A machine.
+    Machine {
+        /// Its name on the command line: a preset, and what differs from it, as in
+        /// `e5-2699v3:socket=60ns`.
+        name: Cow<'static, str>,
+        /// Its description.
+        about: Cow<'static, str>,
+        #[serde(flatten)]
+        costs: Costs,
+    }
+    sockets: usize = COUNT, "Sockets";
+    clusters: usize = COUNT,
+        "Clusters of each socket, which share its cores evenly; 1 if it has none";
+    cores as "cores_per_socket": usize = COUNT, "Cores of each socket";
+    threads as "threads_per_core": usize = Domain::Count(1, 8), "Hardware threads of each core";
+    last_level: Level = Domain::Word(&["socket", "cluster"]),
+        "Which cores have a last-level cache in common";
+    /// Without it each read snoops all cores.
+    inclusive: bool = Domain::Flag,
+        "The last-level cache knows what its cores have, and answers readers itself";
+    /// Without it the reader and the owner share the line.
+    migratory: bool = Domain::Flag,
+        "A read takes a changed line over from its owner, to change it without another request";
+    links: Links = Domain::Word(&["all", "cube"]),
+        "Sockets are all connected, or are the corners of a square or cube";
 }
 
-/// A machine. Its [keys](crate::spec::Spec::keys) say what each field is.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Machine {
-    /// Its name on the command line: a preset, and what differs from it, as in
-    /// `e5-2699v3:socket=60ns`.
-    pub name: Cow<'static, str>,
-    pub about: Cow<'static, str>,
-    /// All of them together have at most [`MOST_CORES`] cores.
-    pub sockets: usize,
-    /// Core complexes, tiles, or quadrants of a mesh.
-    pub clusters: usize,
-    pub cores: usize,
-    pub threads: usize,
-    pub last_level: Level,
-    /// Without it each read snoops all cores.
-    pub inclusive: bool,
-    /// Without it the reader and the owner share the line.
-    pub migratory: bool,
-    pub links: Links,
-    pub costs: Costs,
+keys! {
+    /// Costs on a machine, as seen by one core without interference.
+    #[derive(Copy)]
+    Costs {}
+    hit: Time = COST, "A load or a store that hits the first-level cache";
+    locked: Time = COST, "A locked instruction on a line that the core owns";
+    /// Also where copies in the cluster must be invalidated.
+    cluster: Time = OR_NONE,
+        "A line that another core of the cluster has changed; unused without clusters";
+    socket: Time = COST, "A line that a core of the socket, outside of the cluster, has changed";
+    shared: Time = COST, "Reading a line that the core's last-level cache has";
+    across: Time = OR_NONE, "A line that a core of a socket one hop away has changed";
+    hop: Time = OR_NONE, "Additional cost of each further hop";
+    gap: Time = OR_NONE, "Between two readers that one cache serves one after the other";
+    memory: Time = COST, "A line that no cache has";
+    turn: Time = COST,
+        "One iteration of a spin loop: a pause instruction, a load that hits, a branch";
+    request: f64 = LEG, "The share of a transfer until the request is at the line's home";
+    snoop: f64 = LEG,
+        "The mean share of a transfer from there until the owner loses the line; the rest is for \
+         the data";
+    /// Until then the instruction waits for earlier ones.
+    locks_line: f64 = Domain::Share(0.1, 0.9),
+        "The share of a locked instruction before it locks its line";
+    stores: usize = COUNT, "How many stores the buffer of a vCPU holds";
+    jitter: f64 = SPREAD,
+        "The largest random variation of a transfer but for its snoop, as a share of its length; 0 \
+         for none";
+    /// Each line has a place in the last-level cache, on a ring with the cores.
+    ring: f64 = SPREAD, "The largest variation of a transfer by distance, as a share of its length";
+    sibling: f64 = Domain::Share(0.1, 1.0),
+        "The speed of a hardware thread while its sibling computes, as a share of its own";
+}
+
+/// All that have a name.
+pub static PRESETS: LazyLock<Vec<Machine>> =
+    LazyLock::new(|| spec::presets(include_str!("machine/presets.toml")));
+
+impl Spec for Machine {
+    const WHAT: &'static str = "machine";
+    const KEYS: &'static [&'static [Key]] = &[Self::OWN_KEYS, Costs::OWN_KEYS];
+    const CORES: Option<&'static str> = Some("cores");
+
+    fn presets() -> &'static [Self] {
+        &PRESETS
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn broken_rule(&self) -> Option<&'static str> {
+        let (clusters, costs) = (self.clusters, self.costs);
+        let near = SOME..=costs.socket;
+        Some(match () {
+            () if self.all_cores() > MOST_CORES => {
+                "sockets * cores_per_socket must be at most 1024"
+            }
+            () if !self.cores.is_multiple_of(clusters) => {
+                "cores_per_socket must be a multiple of clusters"
+            }
+            // The cache counts on both: a place that has copies already is not asked anew.
+            () if clusters > 1 && !near.contains(&costs.cluster) => {
+                "cluster must be above 0 and at most socket, with clusters"
+            }
+            () if self.sockets > 1 && costs.socket > costs.across => {
+                "socket must be at most across, with several sockets"
+            }
+            () if costs.request + costs.snoop > 0.9 => {
+                "request + snoop must be at most 0.9, as the data of a transfer takes some time"
+            }
+            () => return None,
+        })
+    }
+
+    /// Sockets and clusters are alike, so the cores are those of as few sockets as can share them
+    /// evenly, and of as few clusters of each.
+    fn using_cores(&self, cores: &str) -> Result<Self, String> {
+        let most = self.all_cores();
+        let cores = cores.trim().parse().ok();
+        let cores = cores.filter(|cores| (1..=most).contains(cores));
+        let cores = cores.ok_or_else(|| format!("must be a whole number from 1 to {most}"))?;
+        let Some((sockets, clusters)) = self.share_evenly(cores) else {
+            let more = (cores..most).find(|more| self.share_evenly(*more).is_some());
+            let more = more.unwrap_or(most);
+            return Err(format!(
+                "its sockets and clusters cannot share them evenly; they can share {more}"
+            ));
+        };
+        let mut used = self.clone();
+        (used.sockets, used.clusters, used.cores) = (sockets, clusters, cores / sockets);
+        if clusters == 1 && self.clusters > 1 {
+            // A socket without clusters is what a cluster was.
+            used.costs.socket = used.costs.cluster;
+        }
+        Ok(used)
+    }
 }
 
 impl Machine {
@@ -106,13 +192,8 @@ impl Machine {
         spec::preset(name)
     }
 
-    /// Returns the machine of a name with changed keys, such as `e5-2699v3:socket=60ns:cores=8`.
-    ///
-    /// # Errors
-    ///
-    /// [`spec::Error`] names the preset or key that is wrong. Files are not read: [`spec::read`]
-    /// does that.
-    pub fn named(text: &str) -> Result<Self, spec::Error> {
+    /// As [`spec::parse`].
+    pub fn named(text: &str) -> Result<Self, String> {
         spec::parse(text)
     }
 
@@ -156,12 +237,8 @@ impl Machine {
             let core = self.core_of(cpu);
             let place = self.place_of(core);
             let in_cluster = core - self.cores_of(place).start;
-            (
-                cpu / self.all_cores(),
-                in_cluster,
-                place.cluster,
-                place.socket,
-            )
+            let thread = cpu / self.all_cores();
+            (thread, in_cluster, place.cluster, place.socket)
         });
         cpus
     }
@@ -170,12 +247,8 @@ impl Machine {
     pub fn place_of(&self, core: usize) -> Place {
         Place {
             socket: core / self.cores,
-            cluster: core % self.cores / self.cores_of_cluster(),
+            cluster: core % self.cores / (self.cores / self.clusters),
         }
-    }
-
-    fn cores_of_cluster(&self) -> usize {
-        self.cores / self.clusters
     }
 
     /// Returns all places.
@@ -187,7 +260,7 @@ impl Machine {
 
     /// Returns the cores of a place.
     pub fn cores_of(&self, place: Place) -> Range<usize> {
-        let size = self.cores_of_cluster();
+        let size = self.cores / self.clusters;
         let first = place.socket * self.cores + place.cluster * size;
         first..first + size
     }
@@ -254,60 +327,15 @@ impl Machine {
         self.sharing(Place::default()).len()
     }
 
-    /// Returns the same machine with this many of its cores, as under a CPU affinity. Sockets and
-    /// clusters are alike, so the cores are those of as few sockets as can share them evenly, and
-    /// of as few clusters of each. If no number of them can, there are a few more cores than
-    /// requested: 19 of 2 x 18 are 2 x 10.
-    #[must_use]
-    pub fn with_cores(&self, cores: usize) -> Self {
-        let cores = cores.clamp(1, self.all_cores());
-        let shares = |cores: usize| Some((cores, self.share_evenly(cores)?));
-        let shares = (cores..=self.all_cores()).find_map(shares);
-        let (cores, (sockets, clusters)) = shares.expect("all parts can share all cores");
-        let mut costs = self.costs;
-        if clusters == 1 && self.clusters > 1 {
-            // A socket without clusters is what a cluster was.
-            costs.socket = costs.cluster;
-        }
-        Self {
-            sockets,
-            clusters,
-            cores: cores / sockets,
-            costs,
-            ..self.clone()
-        }
-    }
-
-    /// Returns the same machine with exactly this many of its cores.
-    ///
-    /// # Errors
-    ///
-    /// Says why, if the machine has fewer, or if no number of sockets and clusters can share them
-    /// evenly.
-    pub fn using_cores(&self, cores: &str) -> Result<Self, String> {
-        let most = self.all_cores();
-        let cores = cores.trim().parse().ok();
-        let cores = cores
-            .filter(|cores| (1..=most).contains(cores))
-            .ok_or_else(|| format!("must be a whole number from 1 to {most}"))?;
-        let used = self.with_cores(cores);
-        match used.all_cores() {
-            same if same == cores => Ok(used),
-            more => Err(format!(
-                "its sockets and clusters cannot share them evenly; they can share {more}"
-            )),
-        }
-    }
-
     /// Returns the smallest numbers of sockets, and of clusters of each, that can share these cores
     /// evenly.
     fn share_evenly(&self, cores: usize) -> Option<(usize, usize)> {
-        let sockets = cores.div_ceil(self.cores)..=self.sockets;
-        sockets
-            .flat_map(|sockets| (1..=self.clusters).map(move |clusters| (sockets, clusters)))
-            .find(|&(sockets, clusters)| {
+        let clusters = |sockets| (1..=self.clusters).map(move |clusters| (sockets, clusters));
+        (1..=self.sockets)
+            .flat_map(clusters)
+            .find(|(sockets, clusters)| {
                 let parts = sockets * clusters;
-                cores.is_multiple_of(parts) && cores / parts <= self.cores_of_cluster()
+                cores.is_multiple_of(parts) && cores / parts <= self.cores / self.clusters
             })
     }
 }

@@ -1,90 +1,61 @@
 //! Machines, hosts and workloads as text: presets, keys that change them, files.
 //!
-//! One list of keys for each ([`Spec::keys`]) serves files, command lines, [`toml()`] and the
+//! One list of keys for each ([`Spec::KEYS`]) serves files, command lines, [`toml()`] and the
 //! documents. A value has a canonical name: its preset with the keys that differ, in the order of
 //! the list. So a result names what it was simulated on without the file that described it.
+//!
+//! Each is a table of TOML, in which a change replaces the value of a key. An error is a text that
+//! names the key and says what is valid.
 
-mod file;
 mod key;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write;
+use std::fs;
 
-pub use file::is_file;
-pub(crate) use file::presets;
-pub use key::{Domain, Field, Key, Words};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
 
-/// Something that has presets, and keys that change them.
-pub trait Spec: Clone + 'static {
+pub(crate) use key::keys;
+pub use key::{Domain, Key};
+
+/// Something that has presets, and keys that change them. It is serialised as a table with a value
+/// for each key. One that can be renamed has its `name` and a description, `about`, there too.
+pub trait Spec: Clone + DeserializeOwned + Serialize + 'static {
     /// The word for it in messages.
     const WHAT: &'static str;
-    /// Limits that concern several keys.
-    const RULES: &'static [Rule<Self>] = &[];
-    /// Keys that are not fields; [`narrow`](Self::narrow) takes their values.
-    const NARROWING: &'static [&'static str] = &[];
-    /// Switches of former versions, and the key of each that is now 0 for none.
-    const FORMER: &'static [(&'static str, &'static str)] = &[];
-    /// Its keys, in the order in which they are printed and assigned.
-    fn keys() -> &'static [Key<Self>];
+    /// Its keys, in the order in which they are printed.
+    const KEYS: &'static [&'static [Key]];
+    /// The key of [`using_cores`](Self::using_cores), if it has that.
+    const CORES: Option<&'static str> = None;
+
     /// Its presets.
     fn presets() -> &'static [Self];
+
     /// Its name.
     fn name(&self) -> &str;
+
     /// Its description.
     fn about(&self) -> &str;
-    /// Changes its name and its description.
-    fn rename(&mut self, name: String, about: String);
-    /// Returns the part of it that a narrowing key leaves. It keeps its name.
+
+    /// The first limit of several keys that does not hold, as a text with the names of the keys.
+    fn broken_rule(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the part of it that has so many cores, with the same name.
     ///
     /// # Errors
     ///
     /// Says what would be valid.
-    fn narrow(self, value: &str) -> Result<Self, String> {
-        let _ = value;
-        Ok(self)
+    fn using_cores(&self, cores: &str) -> Result<Self, String> {
+        Err(format!("a {} has no {cores} cores", Self::WHAT))
     }
-}
 
-/// A limit that concerns several keys.
-#[derive(Clone, Copy, Debug)]
-pub struct Rule<T> {
-    /// The keys. The first whose value was given has the blame.
-    pub keys: &'static [&'static str],
-    /// The limit in words.
-    pub what: &'static str,
-    /// Whether it holds.
-    pub holds: fn(&T) -> bool,
-}
-
-/// The first rule that does not hold.
-pub(crate) fn broken_rule<T: Spec>(of: &T) -> Option<&'static Rule<T>> {
-    T::RULES.iter().find(|rule| !(rule.holds)(of))
-}
-
-/// Text that names no machine, host or workload.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(String);
-
-impl Error {
-    /// An error with this text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-}
-
-/// Why a text describes nothing.
-struct Fault {
-    /// The key that has the blame, if one that was given has.
-    key: Option<String>,
-    why: String,
-}
-
-impl Fault {
-    fn of(key: &str, why: String) -> Self {
-        let key = Some(key.to_owned());
-        Self { key, why }
+    /// Returns all keys.
+    fn keys() -> impl Iterator<Item = &'static Key> {
+        Self::KEYS.iter().copied().flatten()
     }
 }
 
@@ -99,182 +70,231 @@ pub(crate) fn preset<T: Spec>(name: &str) -> Option<&'static T> {
 /// The preset or the base of that name.
 fn named<T: Spec>(name: &str, bases: Bases<'_, T>) -> Result<T, String> {
     let base = || bases.iter().find(|(other, _)| *other == name);
-    preset(name)
-        .cloned()
-        .or_else(|| base().map(|(_, get)| get()))
-        .ok_or_else(|| {
-            let (what, names) = (T::WHAT, names(bases));
-            format!("unknown {what} '{name}'; the {what}s are {names}")
-        })
+    let found = preset(name).cloned().or_else(|| Some(base()?.1()));
+    found.ok_or_else(|| format!("unknown {} '{name}'; {}", T::WHAT, names(bases)))
 }
 
-/// The names of all presets and bases.
+/// The names of all presets and bases, as part of a message.
 fn names<T: Spec>(bases: Bases<'_, T>) -> String {
     let presets = T::presets().iter().map(T::name);
-    let names: Vec<&str> = presets.chain(bases.iter().map(|(name, _)| *name)).collect();
-    names.join(", ")
+    let names: Vec<&str> = presets.chain(bases.iter().map(|base| base.0)).collect();
+    format!("the {}s are {}", T::WHAT, names.join(", "))
 }
 
 /// Returns what a preset with changed keys is: `NAME:KEY=VALUE:KEY=VALUE`. Times may be plain
 /// numbers, which are nanoseconds.
-///
-/// # Errors
-///
-/// Names the unknown preset or key, or says what a value must be.
-pub fn parse<T: Spec>(text: &str) -> Result<T, Error> {
-    overridden(text, |name| named(name, &[]).map_err(Error))
+pub fn parse<T: Spec>(text: &str) -> Result<T, String> {
+    read_in(text, &[], |_| Err("no file is read here".to_owned()))
 }
 
 /// Returns `of` with another value of a key, which is read as [`parse`] reads it.
-///
-/// # Errors
-///
-/// Names the unknown key, or says what its value must be.
-pub fn with<T: Spec>(of: T, key: &str, value: &str) -> Result<T, Error> {
-    changed(of, None, true, [(key, value)]).map_err(|fault| Error(fault.why))
+pub fn with<T: Spec>(of: T, key: &str, value: &str) -> Result<T, String> {
+    changed(&of, None, [(key, value)])
 }
 
 /// As [`parse`], where the name may also be one of `bases`, or a file ([`is_file`]).
-///
-/// # Errors
-///
-/// Those of [`parse`]. In a file they have its name and the line. A file may be unreadable, too.
-pub fn read<T: Spec>(text: &str, bases: Bases<'_, T>) -> Result<T, Error> {
-    read_in(text, bases, file::contents)
+pub fn read<T: Spec>(text: &str, bases: Bases<'_, T>) -> Result<T, String> {
+    read_in(text, bases, contents)
 }
 
 /// As [`read`], where `contents` has the text of a file of that name.
-///
-/// # Errors
-///
-/// Those of [`read`].
 pub fn read_in<T: Spec>(
     text: &str,
     bases: Bases<'_, T>,
-    contents: impl FnOnce(&str) -> Result<String, Error>,
-) -> Result<T, Error> {
-    overridden(text, |name| match is_file(name) {
-        true => file::parse(name, &contents(name)?, bases),
-        false => named(name, bases).map_err(Error),
-    })
+    contents: impl FnOnce(&str) -> Result<String, String>,
+) -> Result<T, String> {
+    let mut words = text.split(':');
+    let name = words.next().unwrap_or_default();
+    let base = match is_file(name) {
+        true => file(&contents(name)?, bases).map_err(|why| format!("{name}: {why}"))?,
+        false => named(name, bases)?,
+    };
+    let pairs: Result<Vec<_>, &str> = words.map(|word| word.split_once('=').ok_or(word)).collect();
+    match pairs {
+        Ok(pairs) if pairs.is_empty() => Ok(base),
+        Ok(pairs) => changed(&base, None, pairs).map_err(|why| format!("{text}: {why}")),
+        Err(word) => Err(format!("{text}: '{word}' must be KEY=VALUE")),
+    }
+}
+
+/// Whether a name is that of a file: it has a slash, or ends in `.toml`.
+pub fn is_file(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+fn contents(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }
 
 /// Returns the name of what such a text changes: a preset, or another base; of a file, its base.
 /// It may not exist.
-///
-/// # Errors
-///
-/// The file is unreadable, is not TOML, or has no base that is a string.
-pub fn base(text: &str) -> Result<String, Error> {
+pub fn base(text: &str) -> Result<String, String> {
     let name = text.split(':').next().unwrap_or_default();
-    match is_file(name) {
-        true => file::base(name),
-        false => Ok(name.to_owned()),
+    if !is_file(name) {
+        return Ok(name.to_owned());
+    }
+    let base = parsed(&contents(name)?).and_then(|mut table| base_of(&mut table));
+    base.map_err(|why| format!("{name}: {why}"))
+}
+
+fn parsed(text: &str) -> Result<Table, String> {
+    text.parse::<Table>().map_err(|error| error.to_string())
+}
+
+fn base_of(table: &mut Table) -> Result<String, String> {
+    let what = "the machine, host or workload that the file changes";
+    take(table, "base")?.ok_or_else(|| format!("base is missing: {what}"))
+}
+
+/// Takes a line of text out of a table.
+fn take(table: &mut Table, key: &str) -> Result<Option<String>, String> {
+    match table.remove(key) {
+        Some(Value::String(line)) if !line.contains(char::is_control) => Ok(Some(line)),
+        None => Ok(None),
+        _ => Err(format!("{key} must be a string of one line")),
     }
 }
 
-fn overridden<T: Spec>(
-    text: &str,
-    base: impl FnOnce(&str) -> Result<T, Error>,
-) -> Result<T, Error> {
-    let wrong = |why: String| Error(format!("{text}: {why}"));
-    let mut parts = text.split(':');
-    let base = base(parts.next().unwrap_or_default())?;
-    let pairs = parts.map(|part| match part.split_once('=') {
-        Some((key, value)) => Ok((key.trim(), value)),
-        None => Err(wrong(format!("'{part}' must be KEY=VALUE"))),
-    });
-    let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
-    changed(base, None, true, pairs).map_err(|fault| wrong(fault.why))
+/// The machine, host or workload that a file describes.
+fn file<T: Spec>(text: &str, bases: Bases<'_, T>) -> Result<T, String> {
+    let mut table = parsed(text)?;
+    let base = base_of(&mut table).map_err(|why| format!("{why}; {}", names(bases)))?;
+    let about = take(&mut table, "about")?;
+    let pairs = table.iter().map(|(key, value)| (&**key, shown(value)));
+    changed(&named(&base, bases)?, about, pairs)
+}
+
+/// Reads presets: a table for each. Its keys differ from those of the preset above that it names as
+/// its base, if it names one.
+///
+/// # Panics
+///
+/// If the text has a mistake.
+pub(crate) fn presets<T: Spec>(text: &str) -> Vec<T> {
+    let mut presets = Table::new();
+    for (name, own) in parsed(text).expect("the presets are TOML") {
+        let mut own: Table = own.try_into().expect("a preset is a table");
+        let base = own.remove("base");
+        let base = base.map(|base| presets[base.as_str().expect("a name")].clone());
+        let mut preset = base
+            .map_or(Ok(Table::new()), Value::try_into)
+            .expect("a base");
+        preset.extend(own);
+        preset.insert("name".to_owned(), name.clone().into());
+        presets.insert(name, preset.into());
+    }
+    let presets = presets.into_iter().map(|(_, preset)| preset.try_into());
+    presets
+        .collect::<Result<_, _>>()
+        .expect("each preset has all keys")
 }
 
 /// Returns `base` with these values of keys. It has its canonical name, and says in its description
-/// which keys have changed, unless `about` describes it. With `bare`, times may be plain numbers.
-fn changed<'t, T: Spec>(
-    base: T,
+/// which keys have changed, unless `about` describes it.
+fn changed<T: Spec, V: AsRef<str>>(
+    base: &T,
     about: Option<String>,
-    bare: bool,
-    pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
-) -> Result<T, Fault> {
-    let mut changed = base.clone();
-    let (mut given, mut narrowing) = (Vec::new(), Vec::new());
+    pairs: impl IntoIterator<Item = (impl AsRef<str>, V)>,
+) -> Result<T, String> {
+    let before = table(base);
+    let (mut after, mut cores) = (before.clone(), None);
     for (name, text) in pairs {
-        let blame = |why| Fault::of(name, why);
-        if given.contains(&name) {
-            return Err(blame(format!("{name} is there twice")));
-        }
-        given.push(name);
-        match T::NARROWING.contains(&name) {
-            true => narrowing.push((name, text)),
-            false => assign(&mut changed, name, text, bare).map_err(blame)?,
+        let (name, text) = (name.as_ref().trim(), text.as_ref());
+        let key = T::keys().find(|key| key.name == name);
+        match key.zip(after.get_mut(name)) {
+            Some((Key { kind, .. }, value)) => {
+                *value = kind.parse(text).ok_or_else(|| match text {
+                    "" => format!("{name} must be {kind}"),
+                    _ => format!("{name} must be {kind}, not {text}"),
+                })?;
+            }
+            None if T::CORES == Some(name) => cores = Some(text.to_owned()),
+            None => return Err(unknown(base, name)),
         }
     }
-    if let Some(rule) = broken_rule(&changed) {
-        let named = T::keys().iter().filter(|key| rule.keys.contains(&key.name));
-        let value = |key: &Key<T>| Some(format!("{} is {}", key.name, key.shown(&changed)?));
-        let values = named.filter_map(value).collect::<Vec<_>>().join(", ");
-        let first = rule.keys.iter().find(|key| given.contains(key));
-        return Err(Fault {
-            key: first.map(|key| (*key).to_owned()),
-            why: format!("{} ({values})", rule.what),
-        });
-    }
-    let about = about.unwrap_or_else(|| match differences(&base, &changed).as_str() {
+    let differing = differences::<T>(&before, &after);
+    let about = about.unwrap_or_else(|| match &*differing {
         "" => base.about().to_owned(),
         some => format!("{}, with {}", base.about(), some.replace(':', ", ")),
     });
-    changed.rename(canonical(&base, &changed), about);
-    for (key, value) in narrowing {
-        let refused = |why| Fault::of(key, format!("{key} {value}: {why}"));
-        changed = changed.narrow(value).map_err(refused)?;
+    after.insert("about".to_owned(), about.into());
+    after.insert("name".to_owned(), canonical(base, &after).into());
+    let changed: T = after
+        .clone()
+        .try_into()
+        .expect("each key has a valid value");
+    if let Some(rule) = changed.broken_rule() {
+        let is_named = |key: &Key| rule.split([' ', ',']).any(|word| word == key.name);
+        return Err(format!("{rule} ({})", joined::<T>(&after, is_named)));
     }
-    Ok(changed)
-}
-
-/// Changes a key.
-fn assign<T: Spec>(of: &mut T, name: &str, text: &str, bare: bool) -> Result<(), String> {
-    let key = T::keys().iter().find(|key| key.name == name);
-    key.ok_or_else(|| unknown::<T>(name))?.set(of, text, bare)
+    match cores {
+        Some(cores) => changed
+            .using_cores(&cores)
+            .map_err(|why| format!("cores {cores}: {why}")),
+        None => Ok(changed),
+    }
 }
 
 /// Returns the canonical name of what a preset has become: the preset's with the keys that differ.
 pub fn name<T: Spec>(of: &T) -> String {
-    canonical(of, of)
+    canonical(of, &table(of))
 }
 
-/// The preset below a name, with what differs from it.
-fn canonical<T: Spec>(before: &T, changed: &T) -> String {
-    let base = before.name().split(':').next().unwrap_or_default();
-    // A measured base has no preset: its own values are the base.
-    let (base, preset) = preset(base).map_or((before.name(), before), |preset| (base, preset));
-    match differences(preset, changed) {
-        none if none.is_empty() => base.to_owned(),
-        some => format!("{base}:{some}"),
+/// Whether it has the key of that name.
+pub fn has<T: Spec>(of: &T, key: &str) -> bool {
+    table(of).contains_key(key)
+}
+
+fn table<T: Spec>(of: &T) -> Table {
+    Table::try_from(of).expect("it is a table of values")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Boolean(flag) => flag.to_string(),
+        other => other.type_str().to_owned(),
     }
 }
 
-fn differences<T: Spec>(base: &T, changed: &T) -> String {
-    let differing = T::keys().iter().filter_map(|key| {
-        let value = key.shown(changed)?;
-        (key.get(base) != key.get(changed)).then(|| format!("{}={value}", key.name))
-    });
-    differing.collect::<Vec<_>>().join(":")
+/// The keys that are `wanted`, with their values: `KEY=VALUE:KEY=VALUE`.
+fn joined<T: Spec>(table: &Table, wanted: impl Fn(&Key) -> bool) -> String {
+    let wanted = T::keys().filter(|key| wanted(key));
+    let pairs = wanted.filter_map(|key| Some((key.name, shown(table.get(key.name)?))));
+    let pairs: Vec<String> = pairs
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    pairs.join(":")
+}
+
+/// The keys that have another value in `after`, with that.
+fn differences<T: Spec>(before: &Table, after: &Table) -> String {
+    joined::<T>(after, |key| before.get(key.name) != after.get(key.name))
+}
+
+/// The name of the preset below `before`, with what differs in `after`.
+fn canonical<T: Spec>(before: &T, after: &Table) -> String {
+    // A measured base has no preset: its own values are the base.
+    let base = preset(first_word(before)).unwrap_or(before);
+    match &*differences::<T>(&table(base), after) {
+        "" => base.name().to_owned(),
+        some => format!("{}:{some}", base.name()),
+    }
+}
+
+fn first_word<T: Spec>(of: &T) -> &str {
+    of.name().split(':').next().unwrap_or_default()
 }
 
 /// The message for a key that does not exist.
-fn unknown<T: Spec>(name: &str) -> String {
-    let keys = T::keys().iter().map(|key| key.name);
-    let names: Vec<&str> = keys.chain(T::NARROWING.iter().copied()).collect();
-    let former = T::FORMER.iter().find(|(former, _)| *former == name);
-    let meant = match former {
-        Some((_, key)) => format!("; did you mean '{key}', 0 for none? The"),
-        None => meant(name, &names),
-    };
-    format!(
-        "unknown key '{name}'{meant} keys of a {} are {}",
-        T::WHAT,
-        names.join(", ")
-    )
+fn unknown<T: Spec>(of: &T, name: &str) -> String {
+    let table = table(of);
+    let keys = T::keys().filter(|key| table.contains_key(key.name));
+    let keys: Vec<&str> = keys.map(|key| key.name).chain(T::CORES).collect();
+    let (meant, of, all) = (meant(name, &keys), first_word(of), keys.join(", "));
+    format!("unknown key '{name}'{meant} keys of {of} are {all}")
 }
 
 /// The question whether a name means one of `names` that is like it, if there is one, and the
@@ -290,28 +310,21 @@ pub fn meant(name: &str, names: &[&str]) -> String {
 
 /// Returns a file that describes `of`: every key with its meaning and its range.
 pub fn toml<T: Spec>(of: &T) -> String {
-    let name = of.name().split(':').next().unwrap_or_default();
-    let mut text = format!(
-        "# Keys that a file leaves out are those of its base.\nbase = \"{name}\"\nabout = \"{}\"\n",
-        of.about().replace('\\', "\\\\").replace('"', "\\\"")
-    );
-    for key in T::keys() {
-        let Some(value) = key.shown(of) else {
-            continue;
-        };
-        let Key {
-            name, about, kind, ..
-        } = key;
+    let (table, base, about) = (table(of), first_word(of), of.about());
+    let keys = T::keys().filter_map(|Key { name, about, kind }| {
         let range = match kind {
             Domain::Flag => String::new(),
             _ => format!(": {kind}"),
         };
-        let quote = match kind {
-            Domain::Time(..) | Domain::Word(_) => "\"",
-            _ => "",
+        let value = match table.get(*name)? {
+            Value::String(text) => format!("{text:?}"),
+            other => shown(other),
         };
-        // Writing to a string does not fail.
-        let _ = write!(text, "\n# {about}{range}\n{name} = {quote}{value}{quote}\n");
-    }
-    text
+        Some(format!("\n# {about}{range}\n{name} = {value}\n"))
+    });
+    let keys: String = keys.collect();
+    format!(
+        "# Keys that a file leaves out are those of its base.\nbase = \"{base}\"\n\
+         about = {about:?}\n{keys}"
+    )
 }

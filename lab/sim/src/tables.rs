@@ -5,7 +5,6 @@
 //! mapping whose pages are released in between: then they are all zero again, as every new table
 //! is.
 
-use std::mem::size_of;
 use std::ptr;
 use std::sync::Mutex;
 
@@ -42,27 +41,21 @@ impl Drop for Own {
 }
 
 thread_local! {
-    static OWN: Own = Own(take());
+    static OWN: Own = Own({
+        let free = FREE.lock().ok().and_then(|mut free| free.pop());
+        free.unwrap_or_else(mapped)
+    });
 }
 
-fn take() -> &'static Pages {
-    let free = FREE.lock().ok().and_then(|mut free| free.pop());
-    free.unwrap_or_else(|| {
-        // SAFETY: a new private mapping, at an address of the kernel's choice, overlaps no other.
-        let pages = unsafe {
-            mmap_anonymous(
-                ptr::null_mut(),
-                size_of::<Pages>(),
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
-        };
-        let pages = pages.expect("there is memory for the locks' tables");
-        // SAFETY: the mapping is large enough, aligned to pages as `Pages` is, never unmapped, and
-        // all zero, which is a valid value of every table: each offers a constant of zero
-        // bytes for statics.
-        unsafe { &*pages.cast::<Pages>() }
-    })
+fn mapped() -> &'static Pages {
+    let (access, length) = (ProtFlags::READ | ProtFlags::WRITE, size_of::<Pages>());
+    // SAFETY: a new private mapping, at an address of the kernel's choice, overlaps no other.
+    let pages = unsafe { mmap_anonymous(ptr::null_mut(), length, access, MapFlags::PRIVATE) };
+    let pages = pages.expect("there is memory for the locks' tables");
+    // SAFETY: the mapping is large enough, aligned to pages as `Pages` is, never unmapped, and all
+    // zero, which is a valid value of every table: each offers a constant of zero bytes for
+    // statics.
+    unsafe { &*pages.cast::<Pages>() }
 }
 
 /// Returns the tables of this thread.

@@ -1,16 +1,16 @@
 //! Simulated time.
 
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::{Add, AddAssign};
+use std::str::FromStr;
 use std::time::Duration;
 
-/// About a quarter of the largest time.
-const MOST: f64 = (1_u64 << 62) as f64;
+use derive_more::{Sub, Sum};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A time or a duration of a simulation, in picoseconds: costs of a few nanoseconds can be halved
 /// and varied without being rounded away. 213 days at most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Sub, Sum)]
 pub struct Time(u64);
 
 impl Time {
@@ -31,12 +31,12 @@ impl Time {
 
     /// This many microseconds.
     pub const fn us(microseconds: u64) -> Self {
-        Self::ns(microseconds.saturating_mul(1_000))
+        Self(microseconds.saturating_mul(1_000_000))
     }
 
     /// This many milliseconds.
     pub const fn ms(milliseconds: u64) -> Self {
-        Self::us(milliseconds.saturating_mul(1_000))
+        Self(milliseconds.saturating_mul(1_000_000_000))
     }
 
     /// `nanoseconds`, rounded to picoseconds; zero if negative.
@@ -61,7 +61,7 @@ impl Time {
 
     /// Returns it as a `Duration`.
     pub const fn duration(self) -> Duration {
-        Duration::from_nanos(self.0 / 1_000)
+        Duration::from_nanos(self.as_ns())
     }
 
     /// Returns the difference, or zero if `other` is longer.
@@ -84,18 +84,7 @@ impl Time {
         debug_assert!(factor >= 0.0);
         // Conversions of signed numbers need about half of the instructions of others on x86-64.
         let ps = self.0.min(i64::MAX as u64) as i64;
-        let scaled = ps as f64 * factor;
-        if (0.0..MOST).contains(&scaled) {
-            // SAFETY: it is not NaN, and its integer part is an `i64`.
-            return Self(unsafe { scaled.to_int_unchecked::<i64>() } as u64);
-        }
-        Self::longest(scaled)
-    }
-
-    /// Returns that of so many picoseconds, or the longest that a product can be.
-    #[cold]
-    fn longest(picoseconds: f64) -> Self {
-        Self(picoseconds as i64 as u64)
+        Self((ps as f64 * factor) as i64 as u64)
     }
 
     /// Returns half of it.
@@ -127,23 +116,51 @@ impl AddAssign for Time {
     }
 }
 
-impl Sub for Time {
-    type Output = Self;
+/// Units of time in picoseconds.
+const UNITS: [(&str, f64); 5] = [
+    ("ps", 1.0),
+    ("ns", 1e3),
+    ("us", 1e6),
+    ("ms", 1e9),
+    ("s", 1e12),
+];
 
-    #[inline]
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
-
-impl Sum for Time {
-    fn sum<I: Iterator<Item = Self>>(times: I) -> Self {
-        times.fold(Self::ZERO, Add::add)
-    }
-}
-
+/// In the largest unit of which it has at least one, but not in picoseconds.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", Duration::from_nanos(self.0 / 1_000))
+        let fits = |(_, scale): &&(_, f64)| self.0 as f64 >= *scale;
+        let (unit, scale) = UNITS[1..].iter().rfind(fits).unwrap_or(&UNITS[1]);
+        write!(f, "{}{unit}", self.0 as f64 / scale)
+    }
+}
+
+/// A number with a unit, or without one in nanoseconds.
+impl FromStr for Time {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = Some(&text[number.len()..]).filter(|unit| !unit.is_empty());
+        let unit = UNITS.iter().find(|(name, _)| *name == unit.unwrap_or("ns"));
+        let number = number
+            .trim_end()
+            .parse()
+            .ok()
+            .filter(|number: &f64| *number >= 0.0);
+        let (number, (_, scale)) = number.zip(unit).ok_or("not a time")?;
+        Ok(Self((number * scale).round() as u64))
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
     }
 }

@@ -143,9 +143,9 @@ impl Case {
     /// # Errors
     ///
     /// Says what is valid.
-    pub fn with(&self, key: &str, value: &str) -> Result<Self, spec::Error> {
+    pub fn with(&self, key: &str, value: &str) -> Result<Self, String> {
         let mut changed = self.clone();
-        if Host::keys().iter().any(|of_host| of_host.name == key) {
+        if Host::keys().any(|of_host| of_host.name == key) {
             changed.host = Arc::new(spec::with(Host::clone(&self.host), key, value)?);
         } else {
             changed.machine = Arc::new(spec::with(Machine::clone(&self.machine), key, value)?);

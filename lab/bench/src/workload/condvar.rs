@@ -14,6 +14,8 @@ pub mod broadcast;
 pub mod ping_pong;
 pub mod queue;
 
+use serde::{Deserialize, Serialize};
+
 use super::audit::{audit, sums};
 use super::{Extra, InTime, Sample, Tally};
 use crate::error::Error;
@@ -25,7 +27,8 @@ use crate::world::{Outcome, Work, Workers, World};
 pub const ITEM_NS: f64 = 1_000.0;
 
 /// The pattern of waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// [`queue`]
     Queue,

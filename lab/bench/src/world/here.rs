@@ -67,11 +67,23 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         wake_busy: Time::from_ns(wakes.busy),
         scheduler: Scheduler {
             switch: Time::from_ns(wakes.busy / 2.0),
-            ..threads.scheduler.on_cpus(cpus.len())
+            ..on_cpus(threads.scheduler, cpus.len())
         },
         ..threads
     };
     (machine, host)
+}
+
+/// The scheduler as Linux's defaults are for this many CPUs, given those for eight and more: they
+/// grow with the logarithm.
+fn on_cpus(scheduler: Scheduler, cpus: usize) -> Scheduler {
+    let share = |time: Time| time.scale(f64::from(1 + cpus.clamp(1, 8).ilog2()) / 4.0);
+    Scheduler {
+        latency: share(scheduler.latency),
+        granularity: share(scheduler.granularity),
+        wakeup: share(scheduler.wakeup),
+        ..scheduler
+    }
 }
 
 /// A copy from the last-level cache compared to a line that another core has changed, as on the

@@ -87,20 +87,18 @@ impl Args {
 
 /// The machine, host or workload of a name, a name with changed keys, or a file.
 pub fn read<T: Spec>(text: &str, bases: Bases<'_, T>) -> Result<T, Exit> {
-    spec::read(text, bases).map_err(|error| Exit::usage(error.to_string()))
+    spec::read(text, bases).map_err(Exit::usage)
 }
 
 /// A machine, a host or a workload as a file in TOML, with all of its keys.
 pub fn show(text: &str) -> Result<String, Exit> {
-    let usage = |error: spec::Error| Exit::usage(error.to_string());
-    let name = spec::base(text).map_err(usage)?;
+    let name = spec::base(text).map_err(Exit::usage)?;
     if name == here::NAME {
         let (measured, _) = here::measure(Shown::probe().allowed());
         let mut machine: Machine = read(text, &[(here::NAME, &|| measured.clone())])?;
         // Any preset can be the base, since all keys are there. A measurement is never the same
         // again.
-        let about = machine.about().to_owned();
-        machine.rename(PRESETS[0].name().to_owned(), about);
+        machine.name = PRESETS[0].name.clone();
         Ok(spec::toml(&machine))
     } else if Machine::preset(&name).is_some() {
         shown::<Machine>(text)

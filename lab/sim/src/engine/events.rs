@@ -134,8 +134,13 @@ impl Engine {
             return None;
         }
         if let Event::Balance { all } = event {
-            let (often, seldom) = self.host.scheduler.balance;
-            self.plan(at + if all { seldom } else { often }, event);
+            let rules = &self.host.scheduler;
+            let interval = if all {
+                rules.balance_all
+            } else {
+                rules.balance_idle
+            };
+            self.plan(at + interval, event);
         }
         Some(event)
     }

@@ -210,7 +210,7 @@ impl Engine {
             measured: self.measurement.measured(),
             stopped: self.stopped,
             accounts,
-            counts: figures.counts.since(&before.counts),
+            counts: figures.counts - before.counts,
             traffic: figures.traffic.since(&before.traffic),
             lock_events: figures.lock_events.since(&before.lock_events),
             trace: self.trace.unwrap_or_default(),
@@ -229,9 +229,9 @@ impl Engine {
         for cpu in 0..self.schedule.cpus() {
             self.plan_chore(cpu);
         }
-        let (often, seldom) = self.host.scheduler.balance;
-        self.plan(often, Event::Balance { all: false });
-        self.plan(seldom, Event::Balance { all: true });
+        let rules = self.host.scheduler;
+        self.plan(rules.balance_idle, Event::Balance { all: false });
+        self.plan(rules.balance_all, Event::Balance { all: true });
         self.plan_measurement();
     }
 

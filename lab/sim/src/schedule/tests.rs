@@ -16,7 +16,8 @@ const CFS: Scheduler = Scheduler {
     switch: Time::ZERO,
     migration: Time::ZERO,
     worth: Time::us(500),
-    balance: (Time::ms(4), Time::ms(64)),
+    balance_idle: Time::ms(4),
+    balance_all: Time::ms(64),
     placement: Placement::Pack,
 };
 

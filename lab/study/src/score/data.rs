@@ -169,7 +169,7 @@ impl Figure {
     /// # Errors
     ///
     /// Says what is valid.
-    pub fn with(&self, key: &str, value: &str) -> Result<Self, spec::Error> {
+    pub fn with(&self, key: &str, value: &str) -> Result<Self, String> {
         let over = self.over.as_ref().map(|case| case.with(key, value));
         Ok(Self {
             case: self.case.with(key, value)?,
@@ -305,11 +305,7 @@ impl Folder {
 
     /// The machine or the host of that name.
     fn spec<T: Spec>(&self, text: &str) -> Result<T, String> {
-        let contents = |name: &str| {
-            let text = self.text(name).map_err(spec::Error::new)?;
-            Ok(text.into_owned())
-        };
-        spec::read_in(text, &[], contents).map_err(|error| error.to_string())
+        spec::read_in(text, &[], |name| self.text(name).map(Cow::into_owned))
     }
 
     /// The figure of a row, which is in the same half as those of its group among `others`.

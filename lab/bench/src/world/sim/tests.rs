@@ -11,7 +11,7 @@ fn round(lock: &str) -> (Report, u64) {
 
 /// The same of a workload in so many guests of six vCPUs each.
 fn guests(guests: usize, lock: &str, workload: Workload) -> (Report, u64) {
-    let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
+    let machine = Machine::named("e5-2699v3:cores=2").unwrap();
     let world =
         Simulated::new(machine, Host::named("kvm").unwrap(), 1, Arc::default()).in_guests(guests);
     let cell = cell(&world, lock, workload, 6 * guests);
@@ -39,7 +39,7 @@ fn cell(world: &Simulated, lock: &str, workload: Workload, vcpus: usize) -> meas
 #[test]
 fn a_rate_has_the_time_in_which_the_owner_is_preempted() {
     let rate = |vcpus| {
-        let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
+        let machine = Machine::named("e5-2699v3:cores=2").unwrap();
         let world = Simulated::new(machine, Host::threads(), 1, Arc::default());
         let cell = cell(&world, "unfair", Workload::micro(2_000.0, 0.0), vcpus);
         cell.samples[0].ops_per_sec()
@@ -94,7 +94,7 @@ fn what_ends_after_the_round_does_not_count() {
 
 #[test]
 fn a_panic_is_an_error_of_the_lock() {
-    let machine = overlock_sim::machine::PRESETS[0].with_cores(2);
+    let machine = Machine::named("e5-2699v3:cores=2").unwrap();
     let world = Simulated::new(machine, Host::named("kvm").unwrap(), 1, Arc::default());
     let workers = |threads| Workers {
         lock: "test",

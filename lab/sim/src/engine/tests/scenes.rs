@@ -72,7 +72,7 @@ fn play(scene: &str) -> String {
     let (mut machine, mut host) = (machine(vcpus.len(), 1), host());
     let (mut guests, mut others) = (1, 0);
     for key in keys.split_whitespace() {
-        let is_of_machine = |name| Machine::keys().iter().any(|key| key.name == name);
+        let is_of_machine = |name| Machine::keys().any(|key| key.name == name);
         match key.split_once('=') {
             None => host = exits(),
             Some(("guests", count)) => guests = count.parse().expect("a number"),
