@@ -14,6 +14,7 @@ const SOME: Time = Time::ns(1);
 const TICK: Time = Time::us(1);
 const LONG: Time = Time::ms(100);
 const LONGEST: Time = Time::ms(10_000);
+const FLAG: Domain = Domain::Flag;
 const COST: Domain = Domain::Time(SOME, LONG);
 const OR_NONE: Domain = Domain::Time(NONE, LONG);
 const INTERVAL: Domain = Domain::Time(TICK, LONGEST);
@@ -49,39 +50,32 @@ keys! {
         #[serde(flatten)]
         pause_exit: PauseExit,
     }
-    hypervisor: bool = Domain::Flag, "It runs vCPUs of virtual machines, rather than threads";
+    hypervisor: bool = FLAG, "It runs vCPUs of virtual machines, rather than threads";
     /// As KVM's steal time record does. Threads are told so by no system without a program in its
     /// kernel.
-    tells_preempted: bool = Domain::Flag,
-        "A guest learns which of its vCPUs are preempted; threads, which others are";
+    tells_preempted: bool = FLAG, "A guest learns which vCPUs are preempted, threads which others";
     /// An exit, or the way into the futex.
     halt: Time = COST, "From a halt until the next vCPU can run";
     /// A guest finds out by itself that its word has changed, in the time of a load.
-    brief: Time = COST,
-        "A halt that is kicked while the host still polls, and of a thread one that finds its word \
-         changed";
+    brief: Time = COST, "A halt that is kicked during the host's poll, or finds its word changed";
     yields as "yield": Time = COST, "A system call that yields a CPU which no other vCPU wants";
     kick: Time = COST, "A kick for the kicker: a hypercall, or a system call";
     kick_nobody: Time = COST, "The same without sleepers";
     /// Beside the word: the lock of the bucket, and what that guards.
     bucket_lines: u64 = Domain::Count(0, 16),
-        "Threads: cache lines of its bucket that a futex call needs, which move from the core that \
-         had them";
-    bucket_hold: Time = OR_NONE,
-        "Threads: how long a futex call has its bucket to itself, beside that";
+        "Threads: lines of its bucket that a futex call moves from the core that had them";
+    bucket_hold: Time = OR_NONE, "Threads: how long a futex call also has its bucket to itself";
     wake_idle: Time = COST, "From a kick until the sleeper runs on a CPU that has gone to sleep";
     wake_busy: Time = COST, "The same on a CPU that was busy, or has not gone to sleep yet";
     awake: Time = OR_NONE, "A CPU that is idle for this long goes to sleep";
     /// It polls if no other vCPU wants the CPU, and adapts the time, from zero up to this.
-    poll: Time = OR_NONE,
-        "The longest time for which the host polls before it gives up the CPU of a halted vCPU";
+    poll: Time = OR_NONE, "The host's longest poll before it gives up the CPU of a halted vCPU";
     /// A host that polls in vain stops polling; one that would have succeeded with a longer poll
     /// doubles the time.
     first_poll: Time = COST, "The shortest such time that is not zero";
     heavy_barrier: Time = COST, "A full memory barrier on all CPUs, requested by one";
     /// As on Linux. A kernel's locks do not.
-    spins: bool = Domain::Flag,
-        "A wait in a queue begins with a spin where that is worth it; not one of a peer's model";
+    spins: bool = FLAG, "A wait in a queue begins with a spin if worth it, but in a peer's model";
 }
 
 keys! {
@@ -91,31 +85,26 @@ keys! {
     Scheduler {}
     latency: Time = INTERVAL, "CFS: in this time each runnable vCPU of a CPU should run once";
     granularity: Time = INTERVAL, "CFS: the shortest slice";
-    wakeup: Time = LONG_OR_NONE,
-        "CFS: a waking vCPU preempts one that has had this much more CPU time";
+    wakeup: Time = LONG_OR_NONE, "CFS: a waking vCPU preempts one with this much more CPU time";
     #[serde(deserialize_with = "unless_zero", serialize_with = "or_zero")]
     request as "eevdf_request": Option<Time> = LONG_OR_NONE,
         "The CPU time that a vCPU requests at once from EEVDF; 0 for CFS in its place";
     tick: Time = Domain::Time(TICK, LONG), "The timer's period: slices end at a tick";
     switch: Time = OR_NONE, "A context switch, cold start included";
     migration: Time = OR_NONE, "A migration, as caches are cold";
-    worth: Time = OR_NONE,
-        "An idle CPU takes work from others if it is usually idle for longer than this";
+    worth: Time = OR_NONE, "An idle CPU takes others' work if it is usually idle longer than this";
     balance_idle: Time = INTERVAL, "The interval at which idle CPUs look for work";
     balance_all: Time = INTERVAL, "The interval at which all CPUs compare their queues";
     placement: Placement = Domain::Word(&["spread", "numa", "pack"]),
-        "Where vCPUs begin: spread over all sockets; numa, the same but the second one beside the \
-         first; pack, on as few as have enough cores";
+        "Where vCPUs begin: on all sockets; numa, the second by the first; pack, on the fewest";
 }
 
 keys! {
     /// The host's own threads, which take a CPU from its vCPU from time to time.
     #[derive(Copy)]
     Chores {}
-    every as "chores_every": Time = INTERVAL,
-        "The mean interval at which threads of the host take each CPU from its vCPU";
-    length as "chores_length": Time = OR_NONE,
-        "The mean time for which they do; 0 for no such threads";
+    every as "chores_every": Time = INTERVAL, "The mean time between the host's threads on a CPU";
+    length as "chores_length": Time = OR_NONE, "How long they run, on the mean; 0 for none";
 }
 
 keys! {
@@ -126,10 +115,8 @@ keys! {
         "The processor leaves a guest that is in a loop of pauses for this long; 0 for never";
     grow as "pause_grow": u64 = Domain::Count(1, 16),
         "Each exit multiplies the window by this, until the vCPU is scheduled anew";
-    gap as "pause_gap": Time = COST,
-        "Two pauses further apart than this are not in the same loop";
-    cost as "pause_cost": Time = COST,
-        "The exit, the search for a vCPU to yield to, and the entry";
+    gap as "pause_gap": Time = COST, "Two pauses further apart than this are not in the same loop";
+    cost as "pause_cost": Time = COST, "The exit, the search for a vCPU to yield to, and the entry";
 }
 
 fn unless_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
@@ -141,10 +128,6 @@ fn or_zero<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S
     time.unwrap_or_default().serialize(serializer)
 }
 
-/// All that have a name.
-pub static PRESETS: LazyLock<Vec<Host>> =
-    LazyLock::new(|| spec::presets(include_str!("host/presets.toml")));
-
 impl Spec for Host {
     const WHAT: &'static str = "host";
     const KEYS: &'static [&'static [Key]] = &[
@@ -155,6 +138,8 @@ impl Spec for Host {
     ];
 
     fn presets() -> &'static [Self] {
+        static PRESETS: LazyLock<Vec<Host>> =
+            LazyLock::new(|| spec::presets(include_str!("host/presets.toml")));
         &PRESETS
     }
 

@@ -18,6 +18,7 @@ pub const MOST_CORES: usize = 1024;
 const COUNT: Domain = Domain::Count(1, MOST_CORES);
 const SOME: Time = Time::ps(100);
 const LONG: Time = Time::us(10);
+const FLAG: Domain = Domain::Flag;
 const COST: Domain = Domain::Time(SOME, LONG);
 const OR_NONE: Domain = Domain::Time(Time::ZERO, LONG);
 const LEG: Domain = Domain::Share(0.05, 0.6);
@@ -71,16 +72,12 @@ keys! {
         "Clusters of each socket, which share its cores evenly; 1 if it has none";
     cores as "cores_per_socket": usize = COUNT, "Cores of each socket";
     threads as "threads_per_core": usize = Domain::Count(1, 8), "Hardware threads of each core";
-    last_level: Level = Domain::Word(&["socket", "cluster"]),
-        "Which cores have a last-level cache in common";
+    last_level: Level = Domain::Word(&["socket", "cluster"]), "Cores that share a last-level cache";
     /// Without it each read snoops all cores.
-    inclusive: bool = Domain::Flag,
-        "The last-level cache knows what its cores have, and answers readers itself";
+    inclusive: bool = FLAG, "The last-level cache knows its cores' lines, and serves their readers";
     /// Without it the reader and the owner share the line.
-    migratory: bool = Domain::Flag,
-        "A read takes a changed line over from its owner, to change it without another request";
-    links: Links = Domain::Word(&["all", "cube"]),
-        "Sockets are all connected, or are the corners of a square or cube";
+    migratory: bool = FLAG, "A read takes a changed line over, to write it without asking again";
+    links: Links = Domain::Word(&["all", "cube"]), "All sockets are connected, or as in a cube";
 }
 
 keys! {
@@ -90,8 +87,7 @@ keys! {
     hit: Time = COST, "A load or a store that hits the first-level cache";
     locked: Time = COST, "A locked instruction on a line that the core owns";
     /// Also where copies in the cluster must be invalidated.
-    cluster: Time = OR_NONE,
-        "A line that another core of the cluster has changed; unused without clusters";
+    cluster: Time = OR_NONE, "A line that another core of the cluster, if any, has changed";
     socket: Time = COST, "A line that a core of the socket, outside of the cluster, has changed";
     shared: Time = COST, "Reading a line that the core's last-level cache has";
     across: Time = OR_NONE, "A line that a core of a socket one hop away has changed";
@@ -101,16 +97,12 @@ keys! {
     turn: Time = COST,
         "One iteration of a spin loop: a pause instruction, a load that hits, a branch";
     request: f64 = LEG, "The share of a transfer until the request is at the line's home";
-    snoop: f64 = LEG,
-        "The mean share of a transfer from there until the owner loses the line; the rest is for \
-         the data";
+    snoop: f64 = LEG, "The mean share from there until the owner loses it; data take the rest";
     /// Until then the instruction waits for earlier ones.
     locks_line: f64 = Domain::Share(0.1, 0.9),
         "The share of a locked instruction before it locks its line";
     stores: usize = COUNT, "How many stores the buffer of a vCPU holds";
-    jitter: f64 = SPREAD,
-        "The largest random variation of a transfer but for its snoop, as a share of its length; 0 \
-         for none";
+    jitter: f64 = SPREAD, "The largest random variation of a transfer but its snoop, as a share";
     /// Each line has a place in the last-level cache, on a ring with the cores.
     ring: f64 = SPREAD, "The largest variation of a transfer by distance, as a share of its length";
     sibling: f64 = Domain::Share(0.1, 1.0),
@@ -283,17 +275,13 @@ impl Machine {
         self.sharing(one) == self.sharing(other)
     }
 
-    /// Returns the number of hops between two sockets.
-    pub fn hops(&self, one: usize, other: usize) -> u32 {
-        match self.links {
-            Links::All => u32::from(one != other),
-            Links::Cube => (one ^ other).count_ones(),
-        }
-    }
-
     /// Returns the time to get a changed line from place `from` to a core of place `to`.
     pub fn transfer(&self, from: Place, to: Place) -> Time {
-        match self.hops(from.socket, to.socket) {
+        let hops = match self.links {
+            Links::All => u32::from(from.socket != to.socket),
+            Links::Cube => (from.socket ^ to.socket).count_ones(),
+        };
+        match hops {
             0 if self.clusters > 1 && from.cluster == to.cluster => self.costs.cluster,
             0 => self.costs.socket,
             hops => self.costs.across + self.costs.hop.times(u64::from(hops) - 1),

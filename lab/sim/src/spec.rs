@@ -175,10 +175,8 @@ pub(crate) fn presets<T: Spec>(text: &str) -> Vec<T> {
     for (name, own) in parsed(text).expect("the presets are TOML") {
         let mut own: Table = own.try_into().expect("a preset is a table");
         let base = own.remove("base");
-        let base = base.map(|base| presets[base.as_str().expect("a name")].clone());
-        let mut preset = base
-            .map_or(Ok(Table::new()), Value::try_into)
-            .expect("a base");
+        let base = base.map(|base| &presets[base.as_str().expect("a name")]);
+        let mut preset = base.and_then(Value::as_table).cloned().unwrap_or_default();
         preset.extend(own);
         preset.insert("name".to_owned(), name.clone().into());
         presets.insert(name, preset.into());
@@ -312,15 +310,8 @@ pub fn meant(name: &str, names: &[&str]) -> String {
 pub fn toml<T: Spec>(of: &T) -> String {
     let (table, base, about) = (table(of), first_word(of), of.about());
     let keys = T::keys().filter_map(|Key { name, about, kind }| {
-        let range = match kind {
-            Domain::Flag => String::new(),
-            _ => format!(": {kind}"),
-        };
-        let value = match table.get(*name)? {
-            Value::String(text) => format!("{text:?}"),
-            other => shown(other),
-        };
-        Some(format!("\n# {about}{range}\n{name} = {value}\n"))
+        let value = table.get(*name)?;
+        Some(format!("\n# {about}: {kind}\n{name} = {value}\n"))
     });
     let keys: String = keys.collect();
     format!(
