@@ -91,17 +91,19 @@ impl Engine {
     fn enters_bucket(&mut self, vcpu: usize, address: usize) -> Time {
         let core = self.core(vcpu);
         let machine = &self.machine;
-        let (free, last) = *self
-            .buckets
-            .entry(address & !1)
-            .or_insert((Time::ZERO, core));
+        let bucket = match fibre::is_on_stack(vcpu, address) {
+            // The compiler chooses the addresses of words there: they must not matter.
+            true => vcpu,
+            false => address & !1,
+        };
+        let (free, last) = *self.buckets.entry(bucket).or_insert((Time::ZERO, core));
         let transfer = match last == core {
             true => Time::ZERO,
             false => machine.transfer(machine.place_of(last), machine.place_of(core)),
         };
         let takes = transfer.times(self.host.bucket_lines) + self.host.bucket_hold;
         let end = self.now.max(free) + takes;
-        self.buckets.insert(address & !1, (end, core));
+        self.buckets.insert(bucket, (end, core));
         end - self.now
     }
 

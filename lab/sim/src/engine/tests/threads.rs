@@ -57,6 +57,21 @@ fn calls_for_a_futex_wait_for_its_bucket() {
     }
 }
 
+/// Fails where words on a stack have buckets by their addresses: two builds place them differently,
+/// so that one finds in the bucket the core of an earlier call, and the other does not.
+#[test]
+fn words_on_a_stack_share_a_bucket() {
+    let body = |_| {
+        let words = [U32::ZERO, U32::ZERO];
+        for word in &words {
+            Sim::halt(word, 1, None, WakeClass::Waiter);
+        }
+        with(|engine| engine.buckets.len())
+    };
+    let host = Host::preset("threads").expect("a preset");
+    assert_eq!(simulate(&machine(1, 1), host, 1, body).results, [1]);
+}
+
 /// Fails where a CPU that is idle at the start takes a thread that is placed on another one before
 /// that has begun: then all threads begin on the first CPUs.
 #[test]
