@@ -51,6 +51,8 @@ pub enum Workload {
         lines_read: usize,
         /// In how many places the written lines may be: sections take turns.
         places: usize,
+        /// Locks, of which each operation picks one at random.
+        choices: usize,
     },
     /// [`semop`].
     Semop {
@@ -115,6 +117,8 @@ pub struct Parameters {
     pub lines_read: Option<usize>,
     /// In how many places the written ones may be, if in several.
     pub places: Option<usize>,
+    /// Locks that operations choose among, if there are several.
+    pub choices: Option<usize>,
     /// Semaphore arrays.
     pub arrays: Option<usize>,
     /// Percentage of operations that read.
@@ -139,11 +143,14 @@ impl Parameters {
         let lines = self.lines.map(|lines| format!(", {lines} lines written"));
         let lines_read = self.lines_read.map(|lines| format!(", {lines} lines read"));
         let places = self.places.map(|places| format!(", {places} places"));
+        let choices = self.choices.map(|choices| format!(", {choices} locks"));
         let pattern = self.pattern.map(|pattern| format!(", {pattern}"));
-        [reads, records, arrays, lines, lines_read, places, pattern]
-            .into_iter()
-            .flatten()
-            .collect()
+        [
+            reads, records, arrays, lines, lines_read, places, choices, pattern,
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
@@ -178,6 +185,7 @@ impl Workload {
             lines: 0,
             lines_read: 0,
             places: 1,
+            choices: 1,
         }
     }
 
@@ -253,7 +261,7 @@ impl Workload {
     pub fn cap(&self, critical: f64, threads: usize, cpus: usize) -> f64 {
         let alone = 1e9 / critical;
         match *self {
-            Self::Micro { .. } => alone,
+            Self::Micro { choices, .. } => alone * choices as f64,
             Self::Rw { reads, records, .. } => {
                 let together = threads.min(cpus).max(1) as f64;
                 let reads = reads / 100.0;
@@ -283,12 +291,14 @@ impl Workload {
                 lines,
                 lines_read,
                 places,
+                choices,
             } => Parameters {
                 cs_ns: Some(cs),
                 ncs_ns: Some(ncs),
                 lines: Some(lines).filter(|&lines| lines > 0),
                 lines_read: Some(lines_read).filter(|&lines| lines > 0),
                 places: Some(places).filter(|&places| places > 1),
+                choices: Some(choices).filter(|&choices| choices > 1),
                 ..none
             },
             Self::Build { cs, ncs } => Parameters {
@@ -329,12 +339,14 @@ impl Workload {
                 lines,
                 lines_read,
                 places,
+                choices,
             } => Prepared::Micro(micro::Shape {
                 critical: world.work(cs),
                 between: world.work(ncs),
                 written: lines,
                 read: lines_read,
                 places,
+                locks: choices,
             }),
             Self::Semop { arrays } => Prepared::Semop(semop::Calls {
                 arrays,

@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use super::audit::audit;
-use super::{Extra, InTime, Sample, Tally};
+use super::random::Random;
+use super::{Extra, InTime, Sample, Tally, many};
 use crate::error::Error;
 use crate::lock::BenchLock;
 use crate::probe::{Either, Pass, Probe, Timed, Untimed};
@@ -22,6 +23,8 @@ pub struct Shape {
     pub read: usize,
     /// In how many places the written lines may be.
     pub places: usize,
+    /// How many locks there are, each with lines of its own; an operation picks one at random.
+    pub locks: usize,
 }
 
 /// The counter lies next to the lock, as the data of a `Mutex<u64>` do, and nothing else lies near.
@@ -59,7 +62,7 @@ pub fn round<W: World, L: BenchLock>(
     }
     // Without work there is no test for work either: the loop is the smallest there is.
     let works = shape.critical != Work::NONE || shape.between != Work::NONE;
-    let empty = !works && shape.written + shape.read == 0;
+    let empty = !works && shape.written + shape.read == 0 && shape.locks == 1;
     match (pass, empty) {
         (Pass::Throughput, true) => drive::<W, L, Untimed, true>(world, workers, shape, pass),
         (Pass::Throughput, false) => drive::<W, L, Untimed, false>(world, workers, shape, pass),
@@ -74,19 +77,22 @@ fn drive<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     shape: &Shape,
     pass: Pass,
 ) -> Result<Sample, Error> {
-    let shared = Shared {
-        lock: L::create()?,
-        counter: W::Word::new(0),
-        lines: (0..shape.written * shape.places + shape.read)
-            .map(|_| Line(W::Word::new(0), W::Word::new(0)))
-            .collect(),
-    };
+    let shared = many(shape.locks, || {
+        Ok(Shared {
+            lock: L::create()?,
+            counter: W::Word::new(0),
+            lines: (0..shape.written * shape.places + shape.read)
+                .map(|_| Line(W::Word::new(0), W::Word::new(0)))
+                .collect(),
+        })
+    })?;
     let outcome = world.run(workers, &|worker| {
         iterate::<W, L, P, EMPTY>(worker, &shared, *shape, pass)
     })?;
     let (outcome, performed) = outcome.split();
     if L::EXCLUDES {
-        audit(&[(performed.iter().sum(), shared.counter.get())], 0, 0)?;
+        let counted = shared.iter().map(|shared| shared.counter.get()).sum();
+        audit(&[(performed.iter().sum(), counted)], 0, 0)?;
     }
     Ok(Sample::new(outcome, Extra::None))
 }
@@ -94,18 +100,23 @@ fn drive<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
 /// The measured loop. Returns all operations, too, those after the time was up included.
 fn iterate<W: World, L: BenchLock, P: Probe, const EMPTY: bool>(
     worker: &W::Worker,
-    shared: &Shared<L, W::Word>,
+    locks: &[Shared<L, W::Word>],
     shape: Shape,
     pass: Pass,
 ) -> (Tally, u64) {
     let mut probe = P::new(pass);
-    let (all, read) = shared.lines.split_at(shape.written * shape.places);
+    let mut random = Random::new(worker.index() as u64);
     let (mut in_time, mut performed) = (InTime::default(), 0);
     let mut goes_on = in_time.goes_on(worker, performed);
     while goes_on {
+        let shared = match locks {
+            [single] => single,
+            _ => &locks[random.index(locks.len())],
+        };
         let guard = probe.lock(worker, &shared.lock);
         shared.counter.add(1);
         if !EMPTY {
+            let (all, read) = shared.lines.split_at(shape.written * shape.places);
             let written = match shape.places {
                 0 | 1 => all,
                 places => {

@@ -51,6 +51,11 @@ const KEYS: &[Key] = &[
         "micro: in how many places the written lines may be, as in a table: sections take turns",
     ),
     key(
+        "choices",
+        Domain::Count(1, MOST_LINES),
+        "micro: locks, each with its own lines; threads pick one at random",
+    ),
+    key(
         "arrays",
         COUNT,
         "semop: semaphore arrays, each under its own lock",
@@ -158,7 +163,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("workload.toml");
         let settings = [
-            "micro:cs=95:ncs=100:lines=2:lines_read=7:places=16",
+            "micro:cs=95:ncs=100:lines=2:lines_read=7:places=16:choices=3",
             "semop:arrays=2",
             "build:cs=1:ncs=3us",
         ];
@@ -201,7 +206,7 @@ mod tests {
         refused("qdisc:cs=5", "unknown key 'cs'; the keys of qdisc are ");
         refused(
             "micro:reads=5",
-            "unknown key 'reads'; the keys of micro are cs, ncs, lines, lines_read, places",
+            "unknown key 'reads'; the keys of micro are cs, ncs, lines, lines_read, places, choices",
         );
         refused("semop:arays=5", "did you mean 'arrays'?");
         refused("micro:cs=NaN", "cs must be a time from 0ns to 1s, not NaN");

@@ -41,6 +41,10 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_LINES as u64))]
     pub places: Option<usize>,
 
+    /// micro: locks, each with its own lines; threads pick one at random [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_LINES as u64))]
+    pub choices: Option<usize>,
+
     /// semop: semaphore arrays, each under its own lock [default: 4]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MANY as u64))]
     pub arrays: Option<usize>,
@@ -75,6 +79,7 @@ impl Options {
             ("lines", count(self.lines)),
             ("lines_read", count(self.lines_read)),
             ("places", count(self.places)),
+            ("choices", count(self.choices)),
             ("arrays", count(self.arrays)),
             ("reads", text(self.reads)),
             ("records", count(self.records)),

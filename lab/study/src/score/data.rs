@@ -201,10 +201,11 @@ macro_rules! published {
 const PUBLISHED: &[(&str, &str)] = published! {
     "seeds.csv" "cna.csv" "parking_lot.csv" "swift.csv" "flexguard.csv" "overcommit.csv"
     "hierarchy.csv" "spinlocks.csv" "counters.csv"
-    "e5-2680v4.toml" "e5-2699v4.toml" "e7-8895v3.toml" "epyc-9454p.toml" "gold-5320.toml"
-    "gold-6148.toml" "graviton2.toml" "i5-1035g4.toml" "i5-3450.toml" "i7-3770.toml"
-    "i7-6.toml" "i7-6700hq.toml" "i9-18.toml" "ultra5-226v.toml" "w-2135.toml"
-    "xeon-8488c.toml" "xeon-d-2191.toml"
+    "e5-2680v4.toml" "e5-2699v4.toml" "e7-8895v3.toml" "epyc-7502.toml" "epyc-7571.toml"
+    "epyc-9454p.toml" "gold-5320.toml" "gold-6148.toml" "graviton2.toml" "i5-1035g4.toml"
+    "i5-3450.toml" "i7-3770.toml" "i7-6.toml" "i7-6700hq.toml" "i9-18.toml"
+    "threadripper-1950x.toml" "ultra5-226v.toml" "w-2135.toml" "xeon-8488c.toml"
+    "xeon-d-2191.toml"
 };
 
 impl fmt::Display for Folder {
