@@ -20,6 +20,7 @@ fn a_lock_caps_its_operations() {
         records,
     };
     assert_eq!(cap(Workload::micro(100.0, 0.0), 8), 1e7);
+    assert_eq!(cap("micro:choices=3".parse().unwrap(), 8), 3e7);
     assert_eq!(cap(rw(0.0, 1), 8), 1e7);
     assert_eq!(cap(rw(100.0, 1), 8), 2e7);
     assert_eq!(cap(rw(100.0, 1), 1), 1e7);
@@ -177,6 +178,49 @@ fn what_ends_late_does_not_count() {
             assert!(counted(2, pass) > 0, "{workload:?}");
         }
     }
+}
+
+/// A lock that notes that it was used; [`USED`] has a place for each.
+struct Marked(usize);
+
+static USED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+static MADE: AtomicU64 = AtomicU64::new(0);
+
+impl BenchLock for Marked {
+    type Guard<'a> = ();
+
+    fn create() -> Result<Self, CreateError> {
+        Ok(Self(MADE.fetch_add(1, Ordering::Relaxed) as usize))
+    }
+
+    fn lock(&self) {
+        USED[self.0].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Fails where all operations have the same lock, or go round.
+#[test]
+fn operations_choose_among_locks() {
+    let world = Late { tests: 300 };
+    let workload: Workload = "micro:choices=3".parse().unwrap();
+    let workers = Workers {
+        lock: "test",
+        threads: 1,
+        pin: false,
+        stop_after: Duration::ZERO,
+        at_once: false,
+    };
+    let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
+    let rounds = Rounds::exclusive::<Marked>();
+    prepared
+        .round(&rounds, &world, &workers, Pass::Throughput)
+        .unwrap();
+    let used: Vec<_> = USED
+        .iter()
+        .map(|used| used.load(Ordering::Relaxed))
+        .collect();
+    assert!(used.iter().all(|&times| times > 50), "{used:?}");
+    assert!(used[0] != used[1] || used[1] != used[2], "{used:?}");
 }
 
 /// Does not exclude, but has `EXCLUDES` set.

@@ -47,8 +47,8 @@ pub(super) struct Engine {
     pub next_check: Time,
     pub counts: Counts,
     pub sleepers: FxHashMap<usize, Vec<usize>>,
-    /// The futexes' buckets in the kernel, by the addresses of the words, and for words on the stack
-    /// of a vCPU by its number: until when each is in use, and by which core.
+    /// The futexes' buckets in the kernel, by the addresses of the words, and of words on a stack
+    /// by its vCPU: until when each is in use, and by which core.
     pub buckets: FxHashMap<usize, (Time, usize)>,
     /// By the addresses of what vCPUs have waited for.
     pub scores: FxHashMap<usize, Score>,
