@@ -39,6 +39,13 @@ states! {
     Ended = "ended",
 }
 
+/// That of a vCPU at the start.
+impl Default for State {
+    fn default() -> Self {
+        Self::Ready
+    }
+}
+
 /// How long a vCPU was in each state. The times add up to the length of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account([Time; State::ALL.len()]);
@@ -84,7 +91,7 @@ impl IndexMut<State> for Account {
 }
 
 /// Events of the vCPUs of a run, without those of other guests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, derive_more::Sub)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Preemptions: a vCPU lost its CPU to another one, or to the host, without having yielded.
     pub preemptions: u64,

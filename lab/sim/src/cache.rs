@@ -132,18 +132,6 @@ pub struct Traffic {
     pub memory: u64,
 }
 
-impl Traffic {
-    /// That since `before`.
-    pub(crate) fn since(self, before: &Self) -> Self {
-        Self {
-            hits: self.hits - before.hits,
-            near: self.near - before.near,
-            far: self.far - before.far,
-            memory: self.memory - before.memory,
-        }
-    }
-}
-
 /// The state of all lines of a machine.
 #[derive(Debug)]
 pub struct Cache {
@@ -184,6 +172,11 @@ impl Cache {
     /// Returns the counts so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
+    }
+
+    /// Counts from zero again.
+    pub fn forget_traffic(&mut self) {
+        self.traffic = Traffic::default();
     }
 
     /// Returns the signal of that number.

@@ -12,8 +12,6 @@
 
 mod access;
 mod ahead;
-mod balance;
-mod before_sleep;
 mod buffer;
 mod calls;
 mod events;
@@ -21,18 +19,18 @@ mod fibre;
 mod futex;
 mod host;
 mod measure;
-mod pauses;
 mod queue;
-mod set;
-mod slices;
 mod spin;
 mod state;
 #[cfg(test)]
 mod tests;
 mod vcpu;
+mod waits;
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use overlock_core::stat::Event as LockEvent;
 
 use crate::account::{Account, Counts};
 use crate::cache::Traffic;
@@ -42,22 +40,21 @@ use crate::spec::Spec;
 use crate::time::Time;
 use crate::trace::Mark;
 use fibre::Fibres;
-pub use fibre::most_stacks;
-pub use measure::{Measured, Windows};
-pub(crate) use spin::{Poll, Spun, asks, is_outside, judge, spin};
 use state::Engine;
-pub use state::LockEvents;
 
-pub(crate) use before_sleep::{SpinFirst, learn_spin, spin_before_sleep};
 pub(crate) use buffer::Store;
 pub(crate) use calls::{
     access, cpu, forget_stores, forwarded, heavy_barrier, lock_event, looked, preempted, sizes,
     socket, stable, store, stores_of_unobserved, unobserved,
 };
 pub use calls::{counts, has_performed, holds, now, releases, rest, stopped, waits, work};
+pub use fibre::most_stacks;
 pub(crate) use futex::{halt, kick, kick_all, requeue};
-pub(crate) use pauses::{delay, pause, spin_for};
-pub(crate) use slices::{begin_slice, yield_slice};
+pub use measure::{Measured, Windows};
+pub(crate) use spin::{Poll, Spun, asks, is_outside, judge, spin};
+pub(crate) use waits::{
+    begin_slice, delay, learn_spin, pause, spin_before_sleep, spin_first, spin_for, yield_slice,
+};
 
 /// The parameters of a simulation.
 #[derive(Clone, Debug)]
@@ -121,11 +118,15 @@ impl<T> Outcome<T> {
     }
 }
 
+/// How often each event of the locks has happened, by its number.
+pub type LockEvents = [u64; LockEvent::ALL.len()];
+
 /// Why a simulation did not end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stuck {
     /// It has not begun: this machine has no address space, or no more mappings, for the stacks of
     /// its vCPUs.
+    #[error("this machine has stacks for {got} of {wanted} vCPUs and no more")]
     Stacks {
         /// vCPUs wanted.
         wanted: usize,
@@ -133,41 +134,21 @@ pub enum Stuck {
         got: usize,
     },
     /// All vCPUs that have not ended sleep for ever: a wake-up was lost, or there is a deadlock.
+    #[error("{vcpus} vCPUs sleep and no vCPU is left to wake them")]
     Asleep {
         /// Their number.
         vcpus: usize,
     },
     /// vCPUs go on long after they had to stop.
+    #[error("{vcpus} vCPUs go on long after they had to stop")]
     Running {
         /// Their number.
         vcpus: usize,
     },
-    /// The caller has interrupted the simulation; all vCPUs had to stop then, and have ended or
-    /// have been abandoned.
+    /// The caller has interrupted the simulation.
+    #[error("interrupted")]
     Interrupted,
 }
-
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stacks { wanted, got } => {
-                write!(
-                    f,
-                    "this machine has stacks for {got} of {wanted} vCPUs and no more"
-                )
-            }
-            Self::Asleep { vcpus } => {
-                write!(f, "{vcpus} vCPUs sleep and no vCPU is left to wake them")
-            }
-            Self::Running { vcpus } => {
-                write!(f, "{vcpus} vCPUs go on long after they had to stop")
-            }
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl std::error::Error for Stuck {}
 
 thread_local! {
     /// The vCPU whose fibre runs on this thread.
@@ -175,31 +156,14 @@ thread_local! {
     static ENGINE: RefCell<Option<Box<Engine>>> = const { RefCell::new(None) };
 }
 
-/// Marks a running fibre; resets the mark also on a panic.
-struct Caller;
-
-impl Caller {
-    fn new(vcpu: usize) -> Self {
-        CURRENT.set(Some(vcpu));
-        Caller
-    }
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        CURRENT.set(None);
-    }
-}
-
 /// Simulates `body` on every vCPU, with its number as the argument. All start together.
 ///
-/// `go_on` is called at least once per simulated millisecond. Once it returns false, [`stopped`]
-/// returns true, and all bodies have to end.
+/// `go_on` is called at least once per simulated millisecond, and ends the simulation when it
+/// returns false.
 ///
 /// # Errors
 ///
-/// [`Stuck`]. Then the values on the bodies' stacks are leaked, unless all of them have ended after
-/// an interruption.
+/// [`Stuck`]. Then the values on the bodies' stacks are leaked.
 ///
 /// # Panics
 ///
@@ -222,45 +186,35 @@ pub fn run<T>(
         result
     };
     let mut fibres = Fibres::new(setup.vcpus, &body)?;
-    ENGINE.with_borrow_mut(|engine| *engine = Some(Box::new(Engine::new(setup))));
-    with(Engine::begin);
-    let stuck = loop {
-        let resume = with(|engine| engine.advance(setup.patience, &go_on));
-        match resume {
-            Err(stuck) => break Some(stuck),
-            Ok(None) => break None,
-            Ok(Some(vcpu)) => {
-                let caller = Caller::new(vcpu);
-                let ended = fibres.resume(vcpu);
-                drop(caller);
-                if ended {
-                    with(|engine| engine.ended(vcpu));
-                }
-            }
+    ENGINE.set(Some(Box::new(Engine::new(setup))));
+    with(|engine| engine.begin(setup.windows));
+    while let Some(vcpu) = with(|engine| engine.advance(setup.patience, &go_on))? {
+        CURRENT.set(Some(vcpu));
+        let ended = catch_unwind(AssertUnwindSafe(|| fibres.resume(vcpu)));
+        CURRENT.set(None);
+        if ended.unwrap_or_else(|panic| resume_unwind(panic)) {
+            with(|engine| engine.ended(vcpu));
         }
-    };
-    let engine = ENGINE.take().expect("it was put there above");
-    let results = match stuck {
-        None => fibres.results(),
-        Some(_) if engine.interrupted => return Err(Stuck::Interrupted),
-        Some(stuck) => return Err(stuck),
-    };
-    if engine.interrupted {
-        return Err(Stuck::Interrupted);
     }
-    Ok(engine.outcome(results))
+    let engine = ENGINE.take().expect("it was put there above");
+    Ok(engine.outcome(fibres.results()))
 }
 
 /// Returns the calling vCPU; `None` outside of simulations.
 pub fn current() -> Option<usize> {
     let current = CURRENT.get();
-    match current {
-        Some(_) => spin::called(),
-        None => spin::needs_vcpu(),
-    }
+    spin::called(current.is_some());
     current
 }
 
 fn with<R>(then: impl FnOnce(&mut Engine) -> R) -> R {
     ENGINE.with_borrow_mut(|engine| then(engine.as_mut().expect("a simulation runs")))
+}
+
+/// Asks the engine on behalf of the calling vCPU; outside of simulations the answer is `outside`.
+fn ask<R>(outside: R, what: impl FnOnce(&mut Engine, usize) -> R) -> R {
+    match current() {
+        Some(me) => with(|engine| what(engine, me)),
+        None => outside,
+    }
 }

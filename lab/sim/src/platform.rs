@@ -9,7 +9,7 @@ use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 use overlock_family::FamilyPlatform;
 
-use crate::engine::{self, Poll, SpinFirst, Spun};
+use crate::engine::{self, Poll, Spun};
 use crate::tables;
 use crate::time::Time;
 use crate::word::{U8, U16, U32, U64, Usize};
@@ -22,7 +22,6 @@ pub struct Sim;
 #[repr(align(64))]
 struct Wait<'a, T, A, D> {
     word: &'a A,
-    order: Ordering,
     done: D,
     seen: Cell<T>,
     engine_judges: Cell<bool>,
@@ -30,7 +29,8 @@ struct Wait<'a, T, A, D> {
 
 impl<T: Copy + Eq, A: Atomic<T>, D: Fn(T) -> bool> Poll for Wait<'_, T, A, D> {
     fn poll(&self) -> Option<bool> {
-        let seen = self.word.load(self.order);
+        // No other thread runs: the order does not matter.
+        let seen = self.word.load(Ordering::Relaxed);
         self.seen.set(seen);
         if !self.engine_judges.get() {
             return None;
@@ -83,7 +83,6 @@ impl Platform for Sim {
         };
         let wait = Wait {
             word,
-            order,
             done,
             seen: Cell::new(seen),
             // A condition that has not asked for anything else probably never does.
@@ -113,13 +112,13 @@ impl Platform for Sim {
     }
 
     fn spin_first(object: usize, is_new: bool, word: &U32, expected: u32) -> bool {
-        let Some(spin) = SpinFirst::begin(object, is_new) else {
-            // As on a platform without spins: the kernel's locks look once more, too.
-            return word.load(Ordering::Relaxed) != expected;
+        let spins = |until| {
+            let limit = Spin::Until(Instant::from_nanos(until));
+            Self::wait_until(word, Ordering::Relaxed, limit, |seen| seen != expected).is_ok()
         };
-        let limit = Spin::Until(Instant::from_nanos(spin.until.as_ns()));
-        let seen = Self::wait_until(word, Ordering::Relaxed, limit, |seen| seen != expected);
-        spin.ends(seen.is_ok())
+        // As on a platform without spins: the kernel's locks look once more, too.
+        engine::spin_first(object, is_new, spins)
+            .unwrap_or_else(|| word.load(Ordering::Relaxed) != expected)
     }
 
     fn halt(word: &U32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {

@@ -154,8 +154,8 @@ impl Simulated {
             counts: outcome.counts,
             traffic: outcome.traffic,
             modes: (
-                outcome.lock_events.count(Event::LockSlowpath),
-                outcome.lock_events.count(Event::PvLockStealing),
+                outcome.lock_events[Event::LockSlowpath as usize],
+                outcome.lock_events[Event::PvLockStealing as usize],
             ),
             trace: std::mem::take(&mut outcome.trace),
             events: outcome.events,

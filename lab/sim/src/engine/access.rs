@@ -1,9 +1,6 @@
 //! Effects of cache line accesses on vCPUs.
 
-use super::CURRENT;
-use super::ahead::Step;
 use super::events::Event;
-use super::spin::{Spin, polls};
 use super::state::Engine;
 use super::vcpu::Doing;
 use crate::account::State;
@@ -30,11 +27,16 @@ impl Engine {
         }
         let answer = self.cache.access(self.now, vcpu, core, line, access);
         if answer == Answer::Wait {
-            self.enter(vcpu, State::Memory);
-            self.vcpus[vcpu].doing = Doing::Access;
+            self.waits_for_memory(vcpu);
         }
         self.answer();
         answer
+    }
+
+    /// `vcpu` waits in the middle of an instruction.
+    pub fn waits_for_memory(&mut self, vcpu: usize) {
+        self.enter(vcpu, State::Memory);
+        self.vcpus[vcpu].doing = Doing::Access;
     }
 
     /// A locked instruction of `vcpu` locks its line now. Returns how long it keeps the line from
@@ -56,10 +58,10 @@ impl Engine {
         let line = state.line;
         if access.is_load() {
             state.changes_seen = self.cache.changes(line);
-            return false;
+        } else {
+            self.cache.changed(line, vcpu);
+            self.answer();
         }
-        self.cache.changed(line, vcpu);
-        self.answer();
         false
     }
 
@@ -72,56 +74,6 @@ impl Engine {
         }
         self.vcpus[vcpu].changes_seen = 0;
         false
-    }
-
-    /// Returns how often the line of the last load of `vcpu` had been changed by then.
-    pub fn changes_seen(&self, vcpu: usize) -> u64 {
-        self.vcpus[vcpu].changes_seen
-    }
-
-    /// Watches the line of a wait. If it has been changed since the last load of `vcpu`, or has
-    /// left the core, `vcpu` polls again after one iteration. Returns whether it has to wait for an
-    /// event.
-    pub fn watch(&mut self, vcpu: usize, spin: &mut Spin) -> bool {
-        let line = spin.line();
-        let changes = self.changes_seen(vcpu);
-        let core = self.core(vcpu);
-        if self.cache.changes(line) != changes || !self.cache.watch(vcpu, core, line) {
-            spin.polled(self.now, self.now + spin.iteration);
-            return self.pass(vcpu, spin.iteration, State::Spin);
-        }
-        self.enter(vcpu, State::Spin);
-        self.vcpus[vcpu].doing = Doing::Watch {
-            line,
-            since: self.now,
-        };
-        let noticed = self.vcpus[vcpu].pauses(self.now);
-        let at = spin.end(self.now).map_or(noticed, |end| end.min(noticed));
-        if at < Time::MAX {
-            self.goes(vcpu, at.max(self.now + spin.iteration));
-        }
-        true
-    }
-
-    /// `vcpu`, which watched a line, has lost it, and notices that at its next iteration.
-    fn notices_loss(&mut self, vcpu: usize) {
-        let since = match self.ahead[vcpu].step {
-            Step::Watches => self.ahead[vcpu].at,
-            Step::Requests => return,
-            Step::None => match self.vcpus[vcpu].doing {
-                Doing::Watch { since, .. } => since,
-                _ => return,
-            },
-        };
-        if since > self.now {
-            // It has not loaded the word yet, but judged a value that was older.
-            return self.settles(vcpu);
-        }
-        let iteration = self.machine.costs.turn;
-        let at = since + iteration.times(polls(since, self.now, iteration));
-        if !self.requests_ahead(vcpu, since, at) {
-            self.goes(vcpu, at);
-        }
     }
 
     /// Acts on the signals of the cache.
@@ -137,11 +89,13 @@ impl Engine {
                     core,
                     line,
                     at,
-                } => self.plan(at, Event::Owned { vcpu, core, line }),
+                } => {
+                    self.plan(at, Event::Owned(vcpu, core, line));
+                }
                 Signal::Serve { line, at } if self.serves && self.next_serve.is_none() => {
                     self.next_serve = Some((line, at));
                 }
-                Signal::Serve { line, at } => self.plan(at, Event::Serve { line }),
+                Signal::Serve { line, at } => self.plan(at, Event::Serve(line)),
                 Signal::Lost { vcpu } => self.notices_loss(vcpu),
             }
         }
@@ -152,24 +106,20 @@ impl Engine {
     pub fn serves(&mut self, mut line: usize) {
         loop {
             let first = self.events.peek().unwrap_or(Time::MAX);
-            match self.serves_until(line, first.min(self.next_check)) {
-                Some(Loaded { vcpu, at }) => {
-                    self.settles(vcpu);
-                    self.goes(vcpu, at);
-                    continue;
-                }
-                None => {
-                    self.serves = true;
-                    self.answer();
-                    self.serves = false;
-                }
+            if let Some(Loaded { vcpu, at }) = self.serves_until(line, first.min(self.next_check)) {
+                self.settles(vcpu);
+                self.goes(vcpu, at);
+                continue;
             }
+            self.serves = true;
+            self.answer();
+            self.serves = false;
             let Some((next, at)) = self.next_serve.take() else {
                 return;
             };
             let comes_first = self.events.peek().is_none_or(|first| at < first);
             if !comes_first || at >= self.next_check {
-                return self.plan(at, Event::Serve { line: next });
+                return self.plan(at, Event::Serve(next));
             }
             self.now = self.now.max(at);
             self.handled += 1;
@@ -179,25 +129,13 @@ impl Engine {
 
     /// Serves the queue of a line as long as spinners load the word in vain, until then at most.
     fn serves_until(&mut self, line: usize, until: Time) -> Option<Loaded> {
-        let Self {
-            cache,
-            ahead,
-            vcpus,
-            events,
-            handled,
-            ..
-        } = self;
-        // The loads are not those of the fibre that runs, if any.
-        let caller = CURRENT.replace(None);
         let watches = |vcpu: usize, at| {
-            *handled += 1;
-            let end = ahead[vcpu].watches(&mut vcpus[vcpu], at)?;
-            events.plan_end(vcpu, end);
+            self.handled += 1;
+            let end = self.ahead[vcpu].watches(&mut self.vcpus[vcpu], at)?;
+            self.events.plan_of(vcpu, end);
             Some(end)
         };
-        let loaded = cache.serve_until(&mut self.now, line, until, watches);
-        CURRENT.set(caller);
-        loaded
+        self.cache.serve_until(&mut self.now, line, until, watches)
     }
 
     /// The access of `vcpu` is done at `at`.
@@ -206,5 +144,19 @@ impl Engine {
             self.settles(vcpu);
             self.goes(vcpu, at);
         }
+    }
+
+    /// Returns how long `vcpu` computes for work that takes `time` on an idle core. A thread that
+    /// spins or waits for memory leaves the core to its siblings.
+    pub fn work(&self, vcpu: usize, time: Time) -> Time {
+        let cpu = self.schedule.cpu(vcpu);
+        let works = |sibling: usize| {
+            let other = self.schedule.current(sibling).filter(|_| sibling != cpu);
+            other.is_some_and(|other| self.vcpus[other].state == State::Work)
+        };
+        if self.machine.threads > 1 && self.machine.cpus_of(self.core(vcpu)).any(works) {
+            return time.scale(1.0 / self.machine.costs.sibling);
+        }
+        time
     }
 }

@@ -15,8 +15,7 @@
 //!   is made, and a spinner that watches is notified only.
 //! - A2: whoever looks at the state of a vCPU, or takes its CPU, first calls [`Engine::settles`].
 
-use super::CURRENT;
-use super::spin::{Phase, Poll};
+use super::spin::{Phase, Poll, poll};
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
 use crate::account::{Account, State};
@@ -45,7 +44,7 @@ impl Step {
 }
 
 /// A spinner that is ahead of its time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Ahead {
     pub step: Step,
@@ -68,28 +67,14 @@ pub(super) struct Ahead {
 const _: () = assert!(size_of::<Ahead>() == crate::cache::LINE);
 
 impl Ahead {
-    /// No step has been done.
-    pub const NONE: Self = Self {
-        step: Step::None,
-        is_limited: false,
-        core: 0,
-        line: 0,
-        from: Time::ZERO,
-        at: Time::ZERO,
-        spun: Time::ZERO,
-        waited: Time::ZERO,
-        poll: None,
-    };
-
     /// The load that it has requested is done at `at`. Returns when its next watch ends if the line
     /// does not change, or `None` if it does not watch the line.
     pub fn watches(&mut self, vcpu: &mut Vcpu, at: Time) -> Option<Time> {
         if self.step != Step::Requests {
             return None;
         }
-        let poll = self.poll.expect("it spins");
         // SAFETY: its fibre is suspended in `spin`: its wait has not ended.
-        let verdict = unsafe { (*poll).poll() };
+        let verdict = unsafe { poll(self.poll?) };
         if verdict != Some(false) {
             return None;
         }
@@ -103,13 +88,14 @@ impl Ahead {
         Some(end)
     }
 
-    /// Adds the times up to `now` that an account lacks.
-    pub fn complete(&self, account: &mut Account, now: Time) {
+    /// Returns the account up to `now`, given that of before these times.
+    pub fn account(&self, mut account: Account, now: Time) -> Account {
         let (before, after) = self.step.states();
         account[State::Spin] += self.spun;
         account[State::Memory] += self.waited;
         account[before] += now.min(self.at) - self.from;
         account[after] += now.saturating_sub(self.at);
+        account
     }
 }
 
@@ -123,9 +109,8 @@ impl Engine {
         }
         let ahead = &mut self.ahead[vcpu];
         let (core, line) = (ahead.core as usize, ahead.line as usize);
-        if ahead.is_limited && self.vcpus[vcpu].notices_exit(at)
-            || self.cache.has(line, core, Access::Read)
-        {
+        let is_noticed = ahead.is_limited && self.vcpus[vcpu].notices_exit(at);
+        if is_noticed || self.cache.has(line, core, Access::Read) {
             return false;
         }
         if ahead.is_limited {
@@ -150,15 +135,15 @@ impl Engine {
         let Some(spin) = &state.spin else {
             return false;
         };
-        if state.preempt_pending || spin.is_own() || !state.stores.are_empty() {
+        if state.preempt_pending || spin.is_own || !state.stores.are_empty() {
             return false;
         }
         self.ahead[vcpu] = Ahead {
             is_limited: spin.is_limited() || self.host.pause_exit.used().is_some(),
             core: self.core(vcpu) as u32,
-            line: spin.line() as u32,
+            line: spin.line as u32,
             poll: Some(spin.poll),
-            ..Ahead::NONE
+            ..Ahead::default()
         };
         true
     }
@@ -171,13 +156,10 @@ impl Engine {
         if ahead.step != Step::Requests || !self.cache.has(line, core, Access::Read) {
             return false;
         }
-        // The load is not one of the fibre that runs, if any.
-        let caller = CURRENT.replace(None);
         let end = ahead.watches(&mut self.vcpus[vcpu], at);
-        CURRENT.set(caller);
         if let Some(end) = end {
             self.cache.watch(vcpu, core, line);
-            self.events.plan_end(vcpu, end);
+            self.events.plan_of(vcpu, end);
         }
         end.is_some()
     }
@@ -188,19 +170,12 @@ impl Engine {
         if step == Step::None {
             return;
         }
-        let Ahead {
-            line,
-            from,
-            at,
-            spun,
-            waited,
-            ..
-        } = self.ahead[vcpu];
-        let line = line as usize;
+        let ahead = self.ahead[vcpu];
+        let (line, from, at) = (ahead.line as usize, ahead.from, ahead.at);
         let (before, after) = step.states();
         let state = &mut self.vcpus[vcpu];
-        state.account[State::Spin] += spun;
-        state.account[State::Memory] += waited;
+        state.account[State::Spin] += ahead.spun;
+        state.account[State::Memory] += ahead.waited;
         (state.state, state.since) = (before, from);
         let is_past = at <= self.now;
         if is_past {

@@ -19,8 +19,7 @@
 use std::collections::VecDeque;
 
 use super::state::Engine;
-use super::vcpu::Doing;
-use crate::account::State;
+use super::vcpu::Vcpu;
 use crate::cache::{Access, Answer};
 use crate::time::Time;
 
@@ -35,12 +34,6 @@ pub(crate) struct Store {
     pub bits: u64,
     /// The value.
     pub value: u64,
-}
-
-impl Store {
-    fn address(&self) -> usize {
-        self.word.addr()
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +53,8 @@ pub(super) struct Stores {
     draining: bool,
     /// The requested line for which the vCPU waits with a load.
     joined: Option<(usize, usize)>,
-    /// The number of stores that have left the buffer.
-    left: u64,
+    /// The number of stores that have entered the buffer.
+    issued: u64,
 }
 
 impl Stores {
@@ -69,22 +62,6 @@ impl Stores {
     pub fn are_empty(&self) -> bool {
         self.entries.is_empty() && self.requested.is_empty()
     }
-
-    /// The number of stores that have entered the buffer.
-    fn entered(&self) -> u64 {
-        self.left + self.entries.len() as u64
-    }
-}
-
-/// The part of a load that the store buffer has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Forward {
-    /// No buffered store is to its word.
-    Nothing,
-    /// Not all of its bits.
-    Part,
-    /// This value.
-    Value(u64),
 }
 
 impl Engine {
@@ -93,8 +70,7 @@ impl Engine {
     pub fn drain(&mut self, vcpu: usize) -> bool {
         let waits = !self.vcpus[vcpu].stores.entries.is_empty();
         if waits {
-            self.enter(vcpu, State::Memory);
-            self.vcpus[vcpu].doing = Doing::Access;
+            self.waits_for_memory(vcpu);
             self.vcpus[vcpu].stores.draining = true;
         }
         waits
@@ -122,10 +98,12 @@ impl Engine {
 
     /// Buffers a store, and requests its line.
     pub fn buffers(&mut self, vcpu: usize, store: Store) {
-        let line = self.cache.line(store.address());
+        let line = self.cache.line(store.word.addr());
         let core = self.core(vcpu);
         let entry = Entry { store, line, core };
-        self.vcpus[vcpu].stores.entries.push_back(entry);
+        let stores = &mut self.vcpus[vcpu].stores;
+        stores.entries.push_back(entry);
+        stores.issued += 1;
         if !self.cache.owns(self.now, core, line) {
             self.requests(vcpu, line, core);
         }
@@ -143,9 +121,8 @@ impl Engine {
     /// The line that a buffered store of `vcpu` needs has arrived.
     pub fn owned(&mut self, vcpu: usize, core: usize, line: usize) {
         let stores = &mut self.vcpus[vcpu].stores;
-        stores
-            .requested
-            .retain(|&requested| requested != (line, core));
+        let requested = &mut stores.requested;
+        requested.retain(|&requested| requested != (line, core));
         if stores.joined == Some((line, core)) {
             stores.joined = None;
             self.goes(vcpu, self.now);
@@ -163,7 +140,7 @@ impl Engine {
             // SAFETY: the word exists: one that ends takes its stores out of all buffers
             // (`forget_stores`). It is an atomic of the type of `perform`, which came with it.
             unsafe { (store.perform)(store.word, store.bits, store.value) };
-            self.leaves(vcpu);
+            self.vcpus[vcpu].stores.entries.pop_front();
             self.cache.changed(line, vcpu);
         }
         let stores = &mut self.vcpus[vcpu].stores;
@@ -173,20 +150,13 @@ impl Engine {
         self.answer();
     }
 
-    fn leaves(&mut self, vcpu: usize) {
-        let stores = &mut self.vcpus[vcpu].stores;
-        stores.entries.pop_front();
-        stores.left += 1;
-    }
-
     /// Whether a load waits for a line that a buffered store has requested, without a request of
     /// its own.
     pub fn joins(&mut self, vcpu: usize, core: usize, line: usize) -> bool {
         let requested = self.vcpus[vcpu].stores.requested.contains(&(line, core));
         let joins = requested && !self.cache.has(line, core, Access::Read);
         if joins {
-            self.enter(vcpu, State::Memory);
-            self.vcpus[vcpu].doing = Doing::Access;
+            self.waits_for_memory(vcpu);
             self.vcpus[vcpu].stores.joined = Some((line, core));
         }
         joins
@@ -197,23 +167,12 @@ impl Engine {
         let stores = &self.vcpus[vcpu].stores.entries;
         let (mut bits, mut value) = (0, 0);
         for Entry { store, .. } in stores {
-            if store.address() == address {
+            if store.word.addr() == address {
                 bits |= store.bits;
                 value = value & !store.bits | store.value & store.bits;
             }
         }
         (bits, value)
-    }
-
-    /// Returns what a load of the word at `address`, which has the bits `whole`, gets from the
-    /// store buffer.
-    pub fn forwards(&self, vcpu: usize, address: usize, whole: u64) -> Forward {
-        let (bits, value) = self.buffered(vcpu, address);
-        match bits & whole {
-            0 => Forward::Nothing,
-            bits if bits == whole => Forward::Value(value),
-            _ => Forward::Part,
-        }
     }
 
     /// A load of `vcpu` got its value from the store buffer.
@@ -225,24 +184,21 @@ impl Engine {
     /// Takes the stores to the word at `address`, which ends, out of all buffers.
     pub fn forget_stores(&mut self, address: usize) {
         for vcpu in &mut self.vcpus {
-            let stores = &mut vcpu.stores;
-            let before = stores.entries.len();
-            stores
-                .entries
-                .retain(|entry| entry.store.address() != address);
-            stores.left += (before - stores.entries.len()) as u64;
+            let entries = &mut vcpu.stores.entries;
+            entries.retain(|entry| entry.store.word.addr() != address);
         }
     }
 
     /// Returns how many stores each vCPU has issued.
     pub fn issued(&self) -> Vec<u64> {
-        let issued = |vcpu: &super::vcpu::Vcpu| vcpu.stores.entered();
-        self.vcpus.iter().map(issued).collect()
+        self.vcpus.iter().map(|vcpu| vcpu.stores.issued).collect()
     }
 
     /// Whether those stores are visible.
     pub fn are_visible(&self, issued: &[u64]) -> bool {
-        let visible = self.vcpus.iter().map(|vcpu| vcpu.stores.left);
-        visible.zip(issued).all(|(left, &issued)| left >= issued)
+        let mut vcpus = self.vcpus.iter().zip(issued);
+        vcpus.all(|(Vcpu { stores, .. }, issued)| {
+            stores.issued - stores.entries.len() as u64 >= *issued
+        })
     }
 }

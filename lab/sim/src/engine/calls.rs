@@ -1,14 +1,15 @@
 //! Calls of vCPUs' fibres to the engine.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use overlock_core::stat::Event as LockEvent;
 
-use super::buffer::{Forward, Store};
+use super::buffer::Store;
 use super::state::Engine;
-use super::{current, fibre, with};
+use super::{ask, current, fibre, with};
 use crate::account::State;
-use crate::cache::{Access, Answer};
+use crate::cache::{Access, Answer, LINE};
 use crate::time::Time;
 use crate::trace::What;
 
@@ -23,12 +24,24 @@ pub(super) fn call(vcpu: usize, what: impl FnOnce(&mut Engine) -> bool) {
     }
 }
 
+/// The same, in the middle of an instruction.
+pub(super) fn stall(vcpu: usize, what: impl FnOnce(&mut Engine) -> bool) {
+    if with(what) {
+        fibre::suspend(vcpu);
+    }
+}
+
+/// The calling vCPU is in this state for this long.
+pub(super) fn spend(vcpu: usize, state: State, time: impl FnOnce(&mut Engine) -> Time) {
+    call(vcpu, |engine| {
+        let time = time(engine);
+        engine.pass(vcpu, time, state)
+    });
+}
+
 /// Returns the present time; 0 outside of simulations.
 pub fn now() -> Time {
-    match current() {
-        Some(_) => with(|engine| engine.now),
-        None => Time::ZERO,
-    }
+    ask(Time::ZERO, |engine, _| engine.now)
 }
 
 /// Computes for `time`, on an otherwise idle core.
@@ -36,43 +49,32 @@ pub fn work(time: Time) {
     if let Some(me) = current()
         && time > Time::ZERO
     {
-        call(me, |engine| {
-            let time = engine.work(me, time);
-            engine.pass(me, time, State::Work)
-        });
+        spend(me, State::Work, |engine| engine.work(me, time));
     }
 }
 
 /// Whether the simulation has to stop. Costs a cache hit.
 pub fn stopped() -> bool {
     let Some(me) = current() else { return true };
-    call(me, |engine| {
-        engine.pass(me, engine.machine.costs.hit, State::Work)
-    });
+    spend(me, State::Work, |engine| engine.machine.costs.hit);
     with(|engine| engine.now >= engine.stop_after)
 }
 
 /// Whether the measured time has begun. Takes no time.
 pub fn counts() -> bool {
-    current().is_none_or(|_| with(|engine| engine.measurement.before.is_some()))
+    ask(true, |engine, _| engine.before.is_some())
 }
 
 /// The caller has performed so many operations since its start. Takes no time.
 pub fn has_performed(operations: u64) {
-    if let Some(me) = current() {
-        with(|engine| engine.vcpus[me].performed = operations);
-    }
+    ask((), |engine, me| engine.vcpus[me].performed = operations);
 }
 
 /// Yields the CPU to another vCPU, if any is queued for it.
 pub fn rest() {
     if let Some(me) = current() {
-        call(me, |engine| {
-            engine.pass(me, engine.host.yields, State::Host)
-        });
-        if with(|engine| engine.rests(me)) {
-            fibre::suspend(me);
-        }
+        spend(me, State::Host, |engine| engine.host.yields);
+        stall(me, |engine| engine.rests(me));
     }
 }
 
@@ -96,15 +98,13 @@ pub(crate) fn store(store: Store, effect: impl FnOnce()) {
     }
     match with(|engine| engine.stores_at_once(me, address)) {
         Some(time) => {
-            if with(|engine| engine.pass(me, time, State::Memory)) {
-                fibre::suspend(me);
-            }
+            stall(me, |engine| engine.pass(me, time, State::Memory));
             effect();
             call(me, |engine| engine.accessed(me, Access::Write));
         }
-        None => call(me, |engine| {
+        None => spend(me, State::Memory, |engine| {
             engine.buffers(me, store);
-            engine.pass(me, engine.machine.costs.hit, State::Memory)
+            engine.machine.costs.hit
         }),
     }
 }
@@ -114,21 +114,19 @@ pub(crate) fn store(store: Store, effect: impl FnOnce()) {
 #[inline]
 pub(crate) fn forwarded(address: usize, whole: u64) -> Option<u64> {
     let me = current()?;
-    match with(|engine| engine.forwards(me, address, whole)) {
-        Forward::Nothing => None,
-        Forward::Part => {
-            // The processor cannot merge a store with a word of the cache.
-            call(me, |engine| engine.drain(me));
-            None
-        }
-        Forward::Value(value) => {
-            call(me, |engine| {
-                engine.loaded_own(me, address);
-                engine.pass(me, engine.machine.costs.hit, State::Memory)
-            });
-            Some(value)
-        }
+    let (bits, value) = with(|engine| engine.buffered(me, address));
+    if bits & whole == whole {
+        spend(me, State::Memory, |engine| {
+            engine.loaded_own(me, address);
+            engine.machine.costs.hit
+        });
+        return Some(value);
     }
+    if bits & whole != 0 {
+        // The processor cannot merge a store with a word of the cache.
+        drain();
+    }
+    None
 }
 
 thread_local! {
@@ -136,19 +134,12 @@ thread_local! {
     static UNOBSERVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Puts back what loads did before; also on a panic.
-struct Observed(bool);
-
-impl Drop for Observed {
-    fn drop(&mut self) {
-        UNOBSERVED.set(self.0);
-    }
-}
-
 /// Evaluates `condition`, whose loads take no time and leave no trace in the simulation.
 pub(crate) fn unobserved(condition: impl FnOnce() -> bool) -> bool {
-    let _observed = Observed(UNOBSERVED.replace(true));
-    condition()
+    let before = UNOBSERVED.replace(true);
+    let verdict = catch_unwind(AssertUnwindSafe(condition));
+    UNOBSERVED.set(before);
+    verdict.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Returns which bits of the word at `address` the caller's buffered stores set, and to what:
@@ -158,15 +149,12 @@ pub(crate) fn stores_of_unobserved(address: usize) -> Option<(u64, u64)> {
     if !UNOBSERVED.get() {
         return None;
     }
-    let me = current()?;
-    Some(with(|engine| engine.buffered(me, address)))
+    ask(None, |engine, me| Some(engine.buffered(me, address)))
 }
 
 /// The word at `address` ends: no buffered store may reach it.
 pub(crate) fn forget_stores(address: usize) {
-    if current().is_some() {
-        with(|engine| engine.forget_stores(address));
-    }
+    ask((), |engine, _| engine.forget_stores(address));
 }
 
 /// Accesses the word at `address` without the store buffer: takes the time of the access, then runs
@@ -174,31 +162,31 @@ pub(crate) fn forget_stores(address: usize) {
 #[inline]
 pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() -> R) -> R {
     let Some(me) = current() else { return effect() };
-    if access == Access::Locked {
+    let is_locked = access == Access::Locked;
+    if is_locked {
         drain();
     }
     if fibre::is_on_stack(me, address) {
         return access_own(me, address, access, effect);
     }
     loop {
-        let (waits, hits) = with(|engine| match engine.access(me, address, access) {
-            Answer::Hit(time) if access == Access::Locked => {
-                let until = time.scale(engine.machine.costs.locks_line);
-                (engine.pass(me, until, State::Memory), true)
+        let mut hits = true;
+        stall(me, |engine| match engine.access(me, address, access) {
+            Answer::Hit(time) => {
+                let locks = engine.machine.costs.locks_line;
+                let until = if is_locked { time.scale(locks) } else { time };
+                engine.pass(me, until, State::Memory)
             }
-            Answer::Hit(time) => (engine.pass(me, time, State::Memory), true),
-            Answer::Wait => (true, false),
+            Answer::Wait => {
+                hits = false;
+                true
+            }
         });
-        if waits {
-            fibre::suspend(me);
-        }
-        if !hits || access != Access::Locked {
+        if !hits || !is_locked {
             break;
         }
         if let Some(rest) = with(|engine| engine.locks_line(me)) {
-            if with(|engine| engine.pass(me, rest, State::Memory)) {
-                fibre::suspend(me);
-            }
+            stall(me, |engine| engine.pass(me, rest, State::Memory));
             break;
         }
     }
@@ -210,10 +198,7 @@ pub(crate) fn access<R>(address: usize, access: Access, effect: impl FnOnce() ->
 /// Accesses a word on the own stack, whose lines are always there: which words lie in one line
 /// depends on the compiler, so it must not matter.
 fn access_own<R>(me: usize, address: usize, access: Access, effect: impl FnOnce() -> R) -> R {
-    call(me, |engine| {
-        let takes = engine.cache.hits(access);
-        engine.pass(me, takes, State::Memory)
-    });
+    spend(me, State::Memory, |engine| engine.cache.hits(access));
     let result = effect();
     call(me, |engine| engine.accessed_own(me, address, access));
     result
@@ -221,7 +206,7 @@ fn access_own<R>(me: usize, address: usize, access: Access, effect: impl FnOnce(
 
 /// Returns how often the line of the caller's last load had been changed when that took effect.
 pub(crate) fn looked() -> u64 {
-    current().map_or(0, |me| with(|engine| engine.changes_seen(me)))
+    ask(0, |engine, me| engine.vcpus[me].changes_seen)
 }
 
 /// A full barrier on all CPUs.
@@ -230,9 +215,7 @@ pub(crate) fn heavy_barrier() {
     drain();
     let issued = with(|engine| engine.issued());
     loop {
-        call(me, |engine| {
-            engine.pass(me, engine.host.heavy_barrier, State::Host)
-        });
+        spend(me, State::Host, |engine| engine.host.heavy_barrier);
         if with(|engine| engine.are_visible(&issued)) {
             return;
         }
@@ -242,78 +225,75 @@ pub(crate) fn heavy_barrier() {
 /// Returns the caller's CPU. In a guest that is its vCPU: a guest does not see the machine's CPUs.
 /// Threads that are told which others are preempted have such numbers, too.
 pub(crate) fn cpu() -> Option<usize> {
-    let me = current()?;
-    let cpu = with(|engine| {
-        let numbered = engine.host.hypervisor || engine.host.tells_preempted;
-        (!numbered).then(|| engine.schedule.cpu(me))
-    });
-    Some(cpu.unwrap_or(me))
+    ask(None, |engine, me| {
+        let is_numbered = engine.host.hypervisor || engine.host.tells_preempted;
+        Some(if is_numbered {
+            me
+        } else {
+            engine.schedule.cpu(me)
+        })
+    })
 }
 
 /// Returns the socket that the caller runs on; 0 outside of simulations.
 pub(crate) fn socket() -> u32 {
-    current().map_or(0, |me| {
-        with(|engine| engine.machine.place_of(engine.core(me)).socket as u32)
+    ask(0, |engine, me| {
+        engine.machine.place_of(engine.core(me)).socket as u32
     })
 }
 
 /// Whether the vCPU of that CPU is preempted, as far as the caller can know: its host may tell. A
 /// thread knows it of its own CPU, as it runs there itself.
 pub(crate) fn preempted(cpu: usize) -> bool {
-    let Some(me) = current() else { return false };
-    with(|engine| match engine.host.tells_preempted {
-        true => engine.preempted.contains(cpu),
+    ask(false, |engine, me| match engine.host.tells_preempted {
+        true => engine.preempted.get(cpu) == Some(&true),
         false => !engine.host.hypervisor && engine.schedule.cpu(me) == cpu,
     })
 }
 
 /// Returns the numbers of vCPUs, and of CPUs as the caller sees them: a guest sees its vCPUs.
 pub(crate) fn sizes() -> Option<(usize, usize)> {
-    current().map(|_| {
-        with(|engine| match engine.host.hypervisor {
-            true => (engine.fibres, engine.fibres),
-            false => (engine.fibres, engine.machine.cpus()),
-        })
+    ask(None, |engine, _| match engine.host.hypervisor {
+        true => Some((engine.fibres, engine.fibres)),
+        false => Some((engine.fibres, engine.machine.cpus())),
     })
 }
 
 /// Returns the address as a number that does not depend on the placement of the program's memory.
 /// Lines are numbered in the order of their first use; the low bits are the offset within the line.
 pub(crate) fn stable(address: usize) -> usize {
-    match current() {
-        Some(_) => {
-            with(|engine| engine.cache.line(address) * crate::cache::LINE)
-                + address % crate::cache::LINE
-        }
-        None => address,
-    }
+    ask(address, |engine, _| {
+        engine.cache.line(address) * LINE + address % LINE
+    })
 }
 
 /// A lock counts an event of its slow path.
 pub(crate) fn lock_event(event: LockEvent, times: u64) {
-    if current().is_some() {
-        with(|engine| engine.lock_events.add(event, times));
-    }
+    ask((), |engine, _| engine.lock_events[event as usize] += times);
 }
 
 /// The caller begins to wait for the lock at `address`: for the counts of preempted waiters and for
 /// traces. Takes no time.
 pub fn waits(address: usize) {
-    mark(address, What::Waits);
+    ask((), |engine, me| {
+        engine.vcpus[me].waits = true;
+        engine.lock_mark(me, address, What::Waits);
+    });
 }
 
 /// The caller has acquired the lock at `address`. Takes no time.
 pub fn holds(address: usize) {
-    mark(address, What::Holds);
+    ask((), |engine, me| {
+        engine.vcpus[me].waits = false;
+        engine.vcpus[me].holds += 1;
+        engine.lock_mark(me, address, What::Holds);
+    });
 }
 
 /// The caller has released the lock at `address`. Takes no time.
 pub fn releases(address: usize) {
-    mark(address, What::Releases);
-}
-
-fn mark(address: usize, what: fn(usize) -> What) {
-    if let Some(me) = current() {
-        with(|engine| engine.lock_mark(me, address, what));
-    }
+    ask((), |engine, me| {
+        engine.vcpus[me].holds -= 1;
+        engine.lock_mark(me, address, What::Releases);
+    });
 }

@@ -1,9 +1,8 @@
 //! Events.
 
-use super::Stuck;
-use super::queue::Next;
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
+use super::{Stuck, Windows};
 use crate::time::Time;
 
 /// The largest time, and number of events, between two checks whether to go on.
@@ -12,51 +11,29 @@ const EVENTS_PER_CHECK: u64 = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Resume the vCPU's fibre. The event of the vCPU as a source.
-    Go {
-        vcpu: usize,
-    },
-    /// Serve a line's queue.
-    Serve {
-        line: usize,
-    },
-    /// The line of a buffered store is there.
-    Owned {
-        vcpu: usize,
-        core: usize,
-        line: usize,
-    },
-    /// A slice may be over. The event of the CPU as a source: these follow the vCPUs.
-    Slice {
-        cpu: usize,
-    },
-    /// Another vCPU wanted the CPU during the context switch to this one.
-    Again {
-        vcpu: usize,
-        dispatch: u64,
-    },
-    /// A sleeper's timeout.
-    Timeout {
-        vcpu: usize,
-        stamp: u64,
-    },
-    PollEnd {
-        vcpu: usize,
-        stamp: u64,
-    },
-    /// The host takes a CPU for itself, for this long; or gives it back.
-    Chore {
-        cpu: usize,
-        length: Option<Time>,
-    },
+    /// Resume this vCPU's fibre. The event of the vCPU as a source.
+    Go(usize),
+    /// Serve the queue of this line.
+    Serve(usize),
+    /// For a buffered store of the vCPU, issued on the core, the line is there.
+    Owned(usize, usize, usize),
+    /// The slice of this CPU may be over. The event of the CPU as a source: these follow the vCPUs.
+    Slice(usize),
+    /// Another vCPU wanted the CPU during the context switch to this one, of this number.
+    Again(usize, u64),
+    /// The end of this vCPU's halt, or of polling for it, unless its stamp is another one by then.
+    Timeout(usize, u64),
+    PollEnd(usize, u64),
+    /// The host takes this CPU for itself, for so long; or gives it back.
+    Chore(usize, Option<Time>),
     /// Compare the queues of CPUs.
     Balance {
         all: bool,
     },
     /// The warm-up may be over.
-    Begin,
+    Begin(Windows),
     /// A window of the measured time is over.
-    Window,
+    Window(Windows),
     /// The time is up.
     Stop,
 }
@@ -77,17 +54,6 @@ impl Engine {
         self.events.cancel(vcpu);
     }
 
-    /// Schedules the end of the slice on a CPU, unless an earlier one is scheduled.
-    pub fn slice_ends(&mut self, cpu: usize, at: Time) {
-        self.events
-            .plan_of(self.vcpus.len() + cpu, at.max(self.now));
-    }
-
-    /// The slice on a CPU is over.
-    pub fn slice_ended(&mut self, cpu: usize) {
-        self.events.cancel(self.vcpus.len() + cpu);
-    }
-
     /// Handles events until a fibre is to be resumed, and returns its vCPU; `None` once all have
     /// ended. It is not generic, so all of it is compiled as one piece, in this crate.
     pub fn advance(
@@ -98,9 +64,11 @@ impl Engine {
         while self.left > 0 {
             let vcpus = self.left;
             let event = self.next().ok_or(Stuck::Asleep { vcpus })?;
-            if self.is_check_due() && !self.interrupted && !go_on() {
-                self.interrupted = true;
-                self.stop_after = self.stop_after.min(self.now);
+            if self.now >= self.next_check || self.handled.is_multiple_of(EVENTS_PER_CHECK) {
+                self.next_check = self.now + CHECK_INTERVAL;
+                if !go_on() {
+                    return Err(Stuck::Interrupted);
+                }
             }
             if self.now > self.stop_after + patience {
                 return Err(Stuck::Running { vcpus });
@@ -115,96 +83,66 @@ impl Engine {
 
     /// Advances the clock to the next event. Returns `None` if no event can wake a vCPU.
     fn next(&mut self) -> Option<Event> {
-        let (at, next) = self.events.pop()?;
-        let event = match next {
-            Next::Other(event) => event,
-            Next::Of(source) => match source.checked_sub(self.vcpus.len()) {
-                None => Event::Go { vcpu: source },
-                Some(cpu) => Event::Slice { cpu },
-            },
-        };
+        let (at, event) = self.events.pop()?;
         self.now = at;
         self.handled += 1;
         let recurs = matches!(
             event,
-            Event::Balance { .. } | Event::Chore { .. } | Event::Begin | Event::Window
+            Event::Balance { .. } | Event::Chore(..) | Event::Begin(_) | Event::Window(_)
         );
-        if recurs && self.all_sleep() {
-            // These recur for ever, and wake no vCPU.
-            return None;
-        }
-        if let Event::Balance { all } = event {
-            let rules = &self.host.scheduler;
-            let interval = if all {
-                rules.balance_all
-            } else {
-                rules.balance_idle
-            };
-            self.plan(at + interval, event);
-        }
-        Some(event)
-    }
-
-    /// Whether to check now if the caller wants to go on.
-    fn is_check_due(&mut self) -> bool {
-        let due = self.now >= self.next_check || self.handled.is_multiple_of(EVENTS_PER_CHECK);
-        if due {
-            self.next_check = self.now + CHECK_INTERVAL;
-        }
-        due
+        // These recur for ever, and wake no vCPU.
+        (!recurs || !self.all_sleep()).then_some(event)
     }
 
     /// Whether all vCPUs sleep without a timeout.
     fn all_sleep(&self) -> bool {
         let asleep = |vcpu: &Vcpu| match vcpu.doing {
-            Doing::Asleep(halt) => halt.until.is_none(),
+            Doing::Asleep => vcpu.until.is_none(),
             Doing::Ended => true,
             _ => false,
         };
-        self.left > 0 && self.vcpus[..self.fibres].iter().all(asleep)
+        self.vcpus[..self.fibres].iter().all(asleep)
     }
 
     /// Handles an event. Returns the vCPU whose fibre is to be resumed.
     fn handle(&mut self, event: Event) -> Option<usize> {
         match event {
-            Event::Go { vcpu } => {
+            Event::Go(vcpu) => {
                 self.resumes(vcpu);
-                return self.goes_on_spinning(vcpu).then_some(vcpu);
+                return self.spins(vcpu).then_some(vcpu);
             }
-            Event::Serve { line } => self.serves(line),
-            Event::Owned { vcpu, core, line } => self.owned(vcpu, core, line),
-            Event::Slice { cpu } => self.slice(cpu),
-            Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
-            Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
-                self.times_out(vcpu);
+            Event::Serve(line) => self.serves(line),
+            Event::Owned(vcpu, core, line) => self.owned(vcpu, core, line),
+            Event::Slice(cpu) => self.slice(cpu),
+            Event::Again(vcpu, dispatch) => self.again(vcpu, dispatch),
+            Event::Timeout(vcpu, stamp) if self.vcpus[vcpu].stamp == stamp => {
+                self.leaves_sleepers(vcpu);
+                self.wakes(vcpu, None);
             }
-            Event::PollEnd { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
+            Event::PollEnd(vcpu, stamp) if self.vcpus[vcpu].stamp == stamp => {
                 self.stops_polling(vcpu);
             }
-            Event::Chore { cpu, length } => self.chore(cpu, length),
+            Event::Timeout(..) | Event::PollEnd(..) => {}
+            Event::Chore(cpu, length) => self.chore(cpu, length),
             Event::Balance { all } => self.balance(all),
-            Event::Begin => self.begins(),
-            Event::Window => self.window_ends(),
+            Event::Begin(windows) => self.begins(windows),
+            Event::Window(windows) => self.window_ends(windows),
             Event::Stop => self.at_stop = Some(self.figures()),
-            // The sleep has ended before.
-            Event::Timeout { .. } | Event::PollEnd { .. } => {}
         }
         None
     }
 
     fn resumes(&mut self, vcpu: usize) {
         self.settles(vcpu);
-        if let Doing::Watch { line, since } = self.vcpus[vcpu].doing {
+        let now = self.now;
+        let state = &mut self.vcpus[vcpu];
+        if let Doing::Watch { line, since } = state.doing {
             // Its time limit, a pause-loop exit, or the loss of the line.
             self.cache.unwatch(vcpu, line);
-            let state = &mut self.vcpus[vcpu];
-            state.polled(since, self.now);
-            if let Some((since, until)) = &mut state.spins {
-                *until = self.now;
-                state.spun_long = self.now - *since >= state.window;
-            }
+            state.polled(since, now);
+            state.paused(now);
+            state.spun_long = state.notices_exit(now);
         }
-        let state = &mut self.vcpus[vcpu];
         state.doing = Doing::Running;
         state.stamp += 1;
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::ptr;
 
 use corosensei::stack::{DefaultStack, Stack};
-use corosensei::{Coroutine, CoroutineResult, Yielder};
+use corosensei::{Coroutine, Yielder};
 
 use super::Stuck;
 
@@ -26,12 +26,13 @@ pub fn most_stacks() -> usize {
 }
 
 type Fibre<T> = Coroutine<(), (), T, DefaultStack>;
+/// Suspends a fibre.
+type Suspend = Yielder<(), ()>;
 
 thread_local! {
-    /// The objects that suspend each vCPU's fibre, while it exists.
-    static YIELDERS: RefCell<Vec<*const Yielder<(), ()>>> = const { RefCell::new(Vec::new()) };
-    /// The addresses of each vCPU's stack.
-    static STACKS: RefCell<Vec<Range<usize>>> = const { RefCell::new(Vec::new()) };
+    /// Of each vCPU's fibre, the addresses of its stack, and what suspends it, once it has begun.
+    static STACKS: RefCell<Vec<(Range<usize>, *const Suspend)>> =
+        const { RefCell::new(Vec::new()) };
 }
 
 /// The fibres of a simulation. They are leaked unless all have ended: outside of the simulation the
@@ -45,10 +46,6 @@ impl<T> Fibres<T> {
     /// Makes a fibre for each vCPU, not started yet. `body` outlives them all: it is borrowed for
     /// as long as `self` is used.
     pub fn new(vcpus: usize, body: &impl Fn(usize) -> T) -> Result<Self, Stuck> {
-        YIELDERS.with_borrow_mut(|yielders| {
-            yielders.clear();
-            yielders.resize(vcpus, ptr::null());
-        });
         STACKS.with_borrow_mut(Vec::clear);
         let fibre = |vcpu| {
             let stack = DefaultStack::new(STACK).map_err(|_| Stuck::Stacks {
@@ -56,9 +53,9 @@ impl<T> Fibres<T> {
                 got: vcpu,
             })?;
             let addresses = stack.limit().get()..stack.base().get();
-            STACKS.with_borrow_mut(|stacks| stacks.push(addresses));
-            let main = move |yielder: &Yielder<(), ()>, ()| {
-                YIELDERS.with_borrow_mut(|yielders| yielders[vcpu] = ptr::from_ref(yielder));
+            STACKS.with_borrow_mut(|stacks| stacks.push((addresses, ptr::null())));
+            let main = move |yielder: &Suspend, ()| {
+                STACKS.with_borrow_mut(|stacks| stacks[vcpu].1 = ptr::from_ref(yielder));
                 body(vcpu)
             };
             // SAFETY: beyond the safe constructor, the fibre must not outlive `body`, which `main`
@@ -66,22 +63,17 @@ impl<T> Fibres<T> {
             // when `run` returns is leaked, and neither runs nor is unwound ever again.
             Ok(unsafe { Fibre::with_stack_unchecked(stack, main) })
         };
-        let fibres = (0..vcpus).map(fibre).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            fibres: ManuallyDrop::new(fibres),
+            fibres: ManuallyDrop::new((0..vcpus).map(fibre).collect::<Result<_, _>>()?),
             results: (0..vcpus).map(|_| None).collect(),
         })
     }
 
     /// Runs the fibre until it is suspended. Returns whether it has ended.
     pub fn resume(&mut self, vcpu: usize) -> bool {
-        match self.fibres[vcpu].resume(()) {
-            CoroutineResult::Yield(()) => false,
-            CoroutineResult::Return(result) => {
-                self.results[vcpu] = Some(result);
-                true
-            }
-        }
+        let result = self.fibres[vcpu].resume(()).as_return();
+        self.results[vcpu] = result;
+        self.results[vcpu].is_some()
     }
 
     /// Returns the results of all fibres, which have ended.
@@ -95,12 +87,12 @@ impl<T> Fibres<T> {
 
 /// Whether the word at `address` is on the stack of `vcpu`.
 pub(super) fn is_on_stack(vcpu: usize, address: usize) -> bool {
-    STACKS.with_borrow(|stacks| stacks[vcpu].contains(&address))
+    STACKS.with_borrow(|stacks| stacks[vcpu].0.contains(&address))
 }
 
 /// Suspends the calling fibre, which is that of `vcpu`, until the engine resumes it.
 pub(super) fn suspend(vcpu: usize) {
-    let yielder = YIELDERS.with_borrow(|yielders| yielders[vcpu]);
+    let yielder = STACKS.with_borrow(|stacks| stacks[vcpu].1);
     // SAFETY: the pointer was taken from a reference that the fibre's main function has for as long
     // as it runs, and it runs: it called this.
     let yielder = unsafe { &*yielder };

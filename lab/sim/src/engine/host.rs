@@ -1,32 +1,27 @@
 //! Actions of the host: gives CPUs to its vCPUs and takes them away, puts vCPUs to sleep and wakes
-//! them.
+//! them, balances them over CPUs and cores, and does work of its own.
 
+use rand::RngExt;
+
+use super::ahead::Step;
 use super::events::Event;
 use super::state::Engine;
-use super::vcpu::{Doing, Halt};
+use super::vcpu::Doing;
 use crate::account::State;
+use crate::host::Host;
 use crate::schedule::Placed;
 use crate::time::Time;
 use crate::trace::What;
 
 impl Engine {
-    /// Gives a free CPU to the next vCPU, if there is one.
-    pub fn dispatch(&mut self, cpu: usize) {
-        self.dispatch_after(cpu, Time::ZERO);
-    }
-
-    /// The same, after the host has used the CPU for `busy`.
-    fn dispatch_after(&mut self, cpu: usize, busy: Time) {
-        self.slice_ended(cpu);
+    /// Gives a free CPU to the next vCPU, if there is one, after the host has used it for `busy`.
+    pub fn dispatch(&mut self, cpu: usize, busy: Time) {
+        self.events.cancel(self.vcpus.len() + cpu);
         let Some(pick) = self.schedule.pick(self.now, cpu) else {
             return;
         };
         let delay = std::mem::take(&mut self.vcpus[pick.vcpu].delay);
-        let switch = if pick.same {
-            Time::ZERO
-        } else {
-            self.host.scheduler.switch
-        };
+        let switch = self.host.scheduler.switch.times(u64::from(!pick.same));
         self.put_on(pick.vcpu, cpu, busy + delay + switch);
         self.plan_slice(cpu);
     }
@@ -34,7 +29,8 @@ impl Engine {
     /// Schedules the end of the slice, after the queue of the CPU has changed.
     pub fn plan_slice(&mut self, cpu: usize) {
         if let Some(end) = self.schedule.slice_end(cpu) {
-            self.slice_ends(cpu, end);
+            let source = self.vcpus.len() + cpu;
+            self.events.plan_of(source, end.max(self.now));
         }
     }
 
@@ -48,7 +44,7 @@ impl Engine {
     /// Makes the CPU choose again.
     pub fn reschedule(&mut self, cpu: usize) {
         let Some(current) = self.schedule.current(cpu) else {
-            return self.dispatch(cpu);
+            return self.dispatch(cpu, Time::ZERO);
         };
         self.settles(current);
         let state = &mut self.vcpus[current];
@@ -60,15 +56,9 @@ impl Engine {
             // arrive: otherwise vCPUs that yield could make a CPU do nothing but switch.
             Doing::Busy { .. } if state.comes() > self.now => {
                 let (dispatch, at) = (state.dispatches, state.comes() + self.host.brief);
-                self.plan(
-                    at,
-                    Event::Again {
-                        vcpu: current,
-                        dispatch,
-                    },
-                );
+                self.plan(at, Event::Again(current, dispatch));
             }
-            Doing::Polled(_) => self.stops_polling(current),
+            Doing::Polled => self.stops_polling(current),
             _ => self.preempt(current),
         }
     }
@@ -96,7 +86,7 @@ impl Engine {
         let cpu = self.schedule.cpu(vcpu);
         self.take_off(vcpu);
         self.schedule.preempt(self.now, cpu);
-        self.dispatch(cpu);
+        self.dispatch(cpu, Time::ZERO);
         let lost = self.schedule.current(cpu) != Some(vcpu);
         if lost {
             self.mark(vcpu, What::Preempted);
@@ -124,34 +114,6 @@ impl Engine {
         true
     }
 
-    /// `vcpu` is about to halt: from here on a kick for `address` wakes it.
-    pub fn joins_sleepers(&mut self, vcpu: usize, address: usize) {
-        self.vcpus[vcpu].sleeps_at = Some(address);
-        self.sleepers.entry(address).or_default().push(vcpu);
-    }
-
-    /// The first vCPU that sleeps for the word at `from`, or is about to, does so for that at `to`.
-    pub fn moves_sleeper(&mut self, from: usize, to: usize) {
-        let sleepers = self.sleepers.get(&from);
-        if let Some(&vcpu) = sleepers.and_then(|sleepers| sleepers.first()) {
-            self.leaves_sleepers(vcpu);
-            self.joins_sleepers(vcpu, to);
-        }
-    }
-
-    /// `vcpu` does not sleep for any word any more.
-    fn leaves_sleepers(&mut self, vcpu: usize) {
-        let Some(address) = self.vcpus[vcpu].sleeps_at.take() else {
-            return;
-        };
-        if let Some(waiting) = self.sleepers.get_mut(&address) {
-            waiting.retain(|&waiting| waiting != vcpu);
-            if waiting.is_empty() {
-                self.sleepers.remove(&address);
-            }
-        }
-    }
-
     /// Halts `vcpu`, one of the sleepers. Returns false if it need not be suspended: it has been
     /// kicked since it joined them, or the time is over.
     pub fn halts(&mut self, vcpu: usize, until: Option<Time>) -> bool {
@@ -163,135 +125,87 @@ impl Engine {
             return false;
         }
         self.counts.halts += 1;
-        let cpu = self.schedule.cpu(vcpu);
-        let halt = Halt {
-            since: self.now,
-            until,
-        };
-        let poll = self.vcpus[vcpu].poll;
-        let polls = poll > Time::ZERO && self.schedule.waiting(cpu) == 0;
         self.mark(vcpu, What::Sleeps);
         self.turns(vcpu);
+        let state = &mut self.vcpus[vcpu];
+        (state.halted, state.until) = (self.now, until);
+        let (stamp, poll) = (state.stamp, state.poll);
         if let Some(until) = until {
-            let stamp = self.vcpus[vcpu].stamp;
-            self.plan(until, Event::Timeout { vcpu, stamp });
+            self.plan(until, Event::Timeout(vcpu, stamp));
         }
-        self.vcpus[vcpu].doing = if polls {
+        if poll > Time::ZERO && self.schedule.waiting(self.schedule.cpu(vcpu)) == 0 {
             self.enter(vcpu, State::Host);
-            let stamp = self.vcpus[vcpu].stamp;
-            self.plan(self.now + poll, Event::PollEnd { vcpu, stamp });
-            Doing::Polled(halt)
+            self.plan(self.now + poll, Event::PollEnd(vcpu, stamp));
+            self.vcpus[vcpu].doing = Doing::Polled;
         } else {
-            self.enter(vcpu, State::Asleep);
-            Doing::Asleep(halt)
-        };
-        if !polls {
-            self.schedule.leave(self.now, cpu);
             // The way to here took that part of it.
-            let busy = self.host.halt.saturating_sub(self.host.brief);
-            self.dispatch_after(cpu, busy);
+            self.sleeps(vcpu, self.host.halt.saturating_sub(self.host.brief));
         }
         true
     }
 
-    /// The host of `vcpu` stops polling and gives the CPU away.
-    pub fn stops_polling(&mut self, vcpu: usize) {
-        let Doing::Polled(halt) = self.vcpus[vcpu].doing else {
-            return;
-        };
+    /// `vcpu`, which has halted, gives its CPU away, after the host has used that for `busy`.
+    fn sleeps(&mut self, vcpu: usize, busy: Time) {
         self.enter(vcpu, State::Asleep);
-        self.vcpus[vcpu].doing = Doing::Asleep(halt);
+        self.vcpus[vcpu].doing = Doing::Asleep;
+        self.leaves_cpu(vcpu, busy);
+    }
+
+    /// `vcpu`, which has a CPU, is not runnable any more.
+    pub fn leaves_cpu(&mut self, vcpu: usize, busy: Time) {
         let cpu = self.schedule.cpu(vcpu);
         self.schedule.leave(self.now, cpu);
-        self.dispatch(cpu);
+        self.dispatch(cpu, busy);
     }
 
-    /// Returns the cost of a kick for the word at `address`.
-    pub fn kick_costs(&self, address: usize) -> Time {
-        match self.sleepers.contains_key(&address) {
-            true => self.host.kick,
-            false => self.host.kick_nobody,
-        }
-    }
-
-    /// Returns the number of vCPUs that have halted for the word at `address`.
-    pub fn sleepers_at(&self, address: usize) -> usize {
-        self.sleepers.get(&address).map_or(0, Vec::len)
-    }
-
-    /// Wakes the first vCPU that has halted for the word at `address`.
-    pub fn kick(&mut self, by: usize, address: usize) {
-        self.counts.kicks += 1;
-        if let Some(&vcpu) = self
-            .sleepers
-            .get(&address)
-            .and_then(|waiting| waiting.first())
-        {
-            self.leaves_sleepers(vcpu);
-            self.wakes(vcpu, Some(by));
-        }
-    }
-
-    /// The time is over until which `vcpu` has halted.
-    pub fn times_out(&mut self, vcpu: usize) {
-        if let Doing::Asleep(_) | Doing::Polled(_) = self.vcpus[vcpu].doing {
-            self.leaves_sleepers(vcpu);
-            self.wakes(vcpu, None);
+    /// The host of `vcpu` stops polling and gives the CPU away.
+    pub fn stops_polling(&mut self, vcpu: usize) {
+        if self.vcpus[vcpu].doing == Doing::Polled {
+            self.sleeps(vcpu, Time::ZERO);
         }
     }
 
     /// Wakes `vcpu`, if it has halted.
-    fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
-        let (Doing::Asleep(halt) | Doing::Polled(halt)) = self.vcpus[vcpu].doing else {
+    pub fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
+        if !matches!(self.vcpus[vcpu].doing, Doing::Polled | Doing::Asleep) {
             return;
-        };
+        }
         if let Some(by) = by {
             self.mark(vcpu, What::Kicked(by));
         }
-        self.learn_poll(vcpu, self.now - halt.since);
+        self.vcpus[vcpu].learn_poll(self.now, &self.host);
         self.turns(vcpu);
-        if matches!(self.vcpus[vcpu].doing, Doing::Polled(_)) {
+        if self.vcpus[vcpu].doing == Doing::Polled {
             self.mark(vcpu, What::On(self.schedule.cpu(vcpu)));
             return self.busy(vcpu, self.now + self.host.brief);
         }
         self.enter(vcpu, State::Ready);
-        self.vcpus[vcpu].doing = Doing::READY;
         let by = by.map(|by| self.schedule.cpu(by));
-        match self.schedule.wake(self.now, vcpu, by) {
+        let placed = self.schedule.wake(self.now, vcpu, by);
+        let state = &mut self.vcpus[vcpu];
+        state.doing = Doing::READY;
+        match placed {
             Placed::Idle(cpu, idle) => {
-                let asleep = idle >= self.host.awake;
-                self.vcpus[vcpu].delay = if asleep {
-                    self.host.wake_idle
-                } else {
-                    self.host.wake_busy
-                };
-                self.dispatch(cpu);
+                let is_asleep = idle >= self.host.awake;
+                let Host {
+                    wake_idle,
+                    wake_busy,
+                    ..
+                } = self.host;
+                state.delay = if is_asleep { wake_idle } else { wake_busy };
+                self.dispatch(cpu, Time::ZERO);
             }
             Placed::Preempts(cpu) => {
-                self.vcpus[vcpu].delay = self.host.wake_busy;
+                state.delay = self.host.wake_busy;
                 self.reschedule(cpu);
             }
-            Placed::Queued(cpu) => {
-                let current = self.schedule.current(cpu);
+            Placed::Queued(cpu) => match self.schedule.current(cpu) {
                 // A host stops polling as soon as another vCPU wants the CPU.
-                let polled = current
-                    .filter(|&current| matches!(self.vcpus[current].doing, Doing::Polled(_)));
-                match polled {
-                    Some(polled) => self.stops_polling(polled),
-                    None => self.plan_slice(cpu),
+                Some(current) if self.vcpus[current].doing == Doing::Polled => {
+                    self.stops_polling(current);
                 }
-            }
-        }
-    }
-
-    /// Adapts the polling time of `vcpu` to the length of its sleep.
-    fn learn_poll(&mut self, vcpu: usize, slept: Time) {
-        let most = self.host.poll;
-        let poll = &mut self.vcpus[vcpu].poll;
-        if slept > *poll && slept < most {
-            *poll = (*poll).max(self.host.first_poll.half()).times(2).min(most);
-        } else if slept > most {
-            *poll = Time::ZERO;
+                _ => self.plan_slice(cpu),
+            },
         }
     }
 
@@ -301,61 +215,31 @@ impl Engine {
             return false;
         };
         self.counts.pause_exits += 1;
-        self.forgets_pauses(vcpu);
         let state = &mut self.vcpus[vcpu];
+        state.spins = None;
         state.spinning = true;
         state.window = state.window.times(exit.grow);
-        let cost = exit.cost;
-        self.pass(vcpu, cost, State::Host)
+        self.pass(vcpu, exit.cost, State::Host)
     }
 
-    /// `vcpu` yields its CPU to a preempted vCPU. Returns whether the fibre has to be suspended.
+    /// `vcpu` offers its CPU to the next preempted vCPU of its guest, cyclically from the last one
+    /// that was offered one. Returns whether the fibre has to be suspended.
     pub fn yields(&mut self, vcpu: usize) -> bool {
-        let target = self.yield_target(vcpu);
-        target.is_some_and(|target| {
-            let guest = target / self.guest_vcpus();
-            self.boosted[guest] = target;
-            self.yield_to(vcpu, target)
-        })
-    }
-
-    /// `vcpu` enters the guest after an exit.
-    pub fn enters_guest(&mut self, vcpu: usize) {
-        let state = &mut self.vcpus[vcpu];
-        state.spinning = false;
-        state.eligible = false;
-    }
-
-    /// Returns the number of vCPUs of a guest.
-    fn guest_vcpus(&self) -> usize {
-        self.fibres / self.boosted.len()
-    }
-
-    /// Returns the next preempted vCPU of the guest, cyclically from the last target. A target that
-    /// was spinning itself is eligible every other time.
-    fn yield_target(&mut self, vcpu: usize) -> Option<usize> {
-        let count = self.guest_vcpus();
+        let count = self.fibres / self.boosted.len();
         let guest = vcpu / count;
-        let boosted = self.boosted[guest];
-        let (first, next) = (guest * count, guest * count + boosted % count + 1);
-        for range in [next..first + count, first..next] {
-            let mut from = range.start;
-            while let Some(other) = self.preempted.first_in(from..range.end) {
-                let candidate = &mut self.vcpus[other];
-                if !candidate.spinning {
-                    return Some(other);
-                }
-                candidate.eligible = !candidate.eligible;
-                if !candidate.eligible {
-                    return Some(other);
-                }
-                from = other + 1;
+        let first = guest * count;
+        let next = first + self.boosted[guest] % count + 1;
+        let mut others = (next..first + count).chain(first..next);
+        let target = others.find(|&other| {
+            self.preempted[other] && {
+                // One that was spinning itself is eligible every other time.
+                let state = &mut self.vcpus[other];
+                state.eligible ^= state.spinning;
+                !(state.spinning && state.eligible)
             }
-        }
-        None
-    }
-
-    fn yield_to(&mut self, vcpu: usize, target: usize) -> bool {
+        });
+        let Some(target) = target else { return false };
+        self.boosted[guest] = target;
         let Some(other) = self.schedule.yield_to(vcpu, target) else {
             return false;
         };
@@ -364,10 +248,141 @@ impl Engine {
         if other != own {
             self.reschedule(other);
         }
-        if self.schedule.waiting(own) == 0 {
+        self.schedule.waiting(own) > 0 && {
+            self.requeue(vcpu);
+            true
+        }
+    }
+
+    /// `vcpu` enters the guest after an exit. Always returns false.
+    pub fn enters_guest(&mut self, vcpu: usize) -> bool {
+        let state = &mut self.vcpus[vcpu];
+        (state.spinning, state.eligible) = (false, false);
+        false
+    }
+
+    /// Gives a CPU to `vcpu`, which runs after `delay`.
+    pub fn put_on(&mut self, vcpu: usize, cpu: usize, mut delay: Time) {
+        let Doing::Off { left, with } = self.vcpus[vcpu].doing else {
+            unreachable!("only vCPUs without a CPU get one")
+        };
+        let before = self.vcpus[vcpu].ran_on.replace(cpu);
+        if before.is_some_and(|before| before != cpu) {
+            self.counts.migrations += u64::from(vcpu < self.fibres);
+            delay += self.host.scheduler.migration;
+        }
+        self.mark(vcpu, What::On(cpu));
+        self.enter(vcpu, with);
+        let state = &mut self.vcpus[vcpu];
+        state.overhead = delay;
+        state.dispatches += 1;
+        state.preempt_pending = false;
+        state.spins = None;
+        if let Some(exit) = self.host.pause_exit.used() {
+            state.window = exit.window;
+        }
+        self.preempted[vcpu] = false;
+        self.busy(vcpu, self.now + delay + left);
+    }
+
+    /// Takes the CPU from `vcpu`.
+    pub fn take_off(&mut self, vcpu: usize) {
+        debug_assert_eq!(self.ahead[vcpu].step, Step::None);
+        debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
+        let off = match self.vcpus[vcpu].doing {
+            Doing::Busy { until } => Doing::Off {
+                left: self.rest_of_turn(vcpu, until - self.now),
+                with: self.vcpus[vcpu].state,
+            },
+            Doing::Watch { line, since } => {
+                self.vcpus[vcpu].polled(since, self.now);
+                self.cache.unwatch(vcpu, line);
+                Doing::READY
+            }
+            Doing::Running => Doing::READY,
+            doing => unreachable!("{doing:?} keeps its CPU"),
+        };
+        self.enter(vcpu, State::Ready);
+        let state = &mut self.vcpus[vcpu];
+        state.doing = off;
+        state.preempt_pending = false;
+        self.preempted[vcpu] = true;
+        self.turns(vcpu);
+    }
+
+    /// Schedules the host's next work on a CPU, with random interval and length around their means.
+    pub fn plan_chore(&mut self, cpu: usize) {
+        let chores = self.host.chores;
+        if chores.length > Time::ZERO {
+            // The logarithm of the host's C library would depend on the library and the processor.
+            let mut draw =
+                |mean: Time| mean.scale(-libm::log(self.random.random_range(1e-9..1.0_f64)));
+            let (pause, length) = (draw(chores.every), draw(chores.length));
+            let length = Some(length);
+            self.plan(self.now + pause, Event::Chore(cpu, length));
+        }
+    }
+
+    /// The host takes a CPU, or gives it back.
+    pub fn chore(&mut self, cpu: usize, length: Option<Time>) {
+        self.schedule.reserve(cpu, length.is_some());
+        if let Some(length) = length {
+            self.plan(self.now + length, Event::Chore(cpu, None));
+        } else {
+            self.plan_chore(cpu);
+        }
+        self.reschedule(cpu);
+    }
+
+    /// Whether all vCPUs on CPUs are active and all others are not, and no CPU is idle while a vCPU
+    /// is queued for it.
+    fn is_sound(&self) -> bool {
+        let ready = |vcpu: usize| {
+            let doing = self.vcpus[vcpu].doing;
+            !matches!(doing, Doing::Asleep | Doing::Ended)
+        };
+        let runs = |cpu: usize| {
+            let current = self.schedule.current(cpu);
+            let doing = current.map(|vcpu| self.vcpus[vcpu].doing);
+            !matches!(doing, Some(Doing::Off { .. } | Doing::Running))
+        };
+        self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
+    }
+
+    /// Moves one of two vCPUs on the same core to `cpu`, if no thread of its own core is busy.
+    fn pulls_sibling(&mut self, cpu: usize) -> bool {
+        let Some((crowded, vcpu)) = self.schedule.crowded(cpu) else {
+            return false;
+        };
+        self.settles(vcpu);
+        if !self.vcpus[vcpu].can_lose_cpu(self.now) {
             return false;
         }
-        self.requeue(vcpu);
-        true
+        self.take_off(vcpu);
+        self.mark(vcpu, What::Preempted);
+        self.schedule.preempt(self.now, crowded);
+        // No other vCPU is queued anywhere, or it would have moved here already.
+        self.schedule.pull(self.now, cpu, 1)
+    }
+
+    /// Idle CPUs search for work; at times all CPUs compare their queues.
+    pub fn balance(&mut self, all: bool) {
+        debug_assert!(self.is_sound());
+        let rules = &self.host.scheduler;
+        let interval = if all {
+            rules.balance_all
+        } else {
+            rules.balance_idle
+        };
+        self.plan(self.now + interval, Event::Balance { all });
+        for cpu in 0..self.schedule.cpus() {
+            if self.schedule.is_idle(cpu) {
+                if self.schedule.pull(self.now, cpu, 1) || self.pulls_sibling(cpu) {
+                    self.dispatch(cpu, Time::ZERO);
+                }
+            } else if all && self.schedule.pull(self.now, cpu, 2) {
+                self.plan_slice(cpu);
+            }
+        }
     }
 }

@@ -7,8 +7,9 @@
 //! makes few operations in each.
 
 use super::events::Event;
-use super::state::{Engine, Figures};
+use super::state::Engine;
 use super::vcpu::Doing;
+use crate::account::Counts;
 use crate::time::Time;
 
 /// The measured time is at most so many times as long as it was to be; so many times as long again
@@ -54,11 +55,8 @@ impl Measured {
     /// Makes one window of each two.
     fn merge(&mut self) {
         self.window = self.window.times(2);
-        self.operations = self
-            .operations
-            .chunks(2)
-            .map(|two| two.iter().sum())
-            .collect();
+        let two = self.operations.chunks(2);
+        self.operations = two.map(|two| two.iter().sum()).collect();
     }
 
     /// The rate in each window, in operations a second.
@@ -78,90 +76,57 @@ fn agree(counts: &[u64]) -> bool {
     mean > 0.0 && (counts.len() == 1 || error <= AGREE * mean)
 }
 
-/// The progress of a measurement.
-#[derive(Debug, Default)]
-pub(super) struct Measurement {
-    windows: Option<Windows>,
-    /// The figures at the beginning of the measured time, if it has begun.
-    pub before: Option<Figures>,
-    measured: Measured,
-    /// The longest measured time.
-    longest: Time,
-    /// Operations up to the last window.
-    operations: u64,
-}
-
-impl Measurement {
-    pub fn new(windows: Option<Windows>) -> Self {
-        Self {
-            windows,
-            ..Self::default()
-        }
-    }
-
-    /// The result, if there were windows.
-    pub fn measured(self) -> Option<Measured> {
-        self.windows.map(|_| self.measured)
-    }
-}
-
 impl Engine {
     /// Plans the measured time, which takes so long.
-    pub fn plan_measurement(&mut self) {
-        match self.measurement.windows {
-            None => {
-                self.measurement.before = Some(self.figures());
-                self.plan(self.stop_after, Event::Stop);
-            }
-            Some(windows) => {
-                let length = self.stop_after;
-                self.measurement.measured.window = Time::ps(length.as_ps() / windows.count as u64);
-                self.measurement.longest = length.times(MOST);
-                self.stop_after =
-                    windows.warm_up.times(PATIENCE) + length.times(2 * MOST * MOST) + LOOK;
-                self.plan(windows.warm_up, Event::Begin);
-            }
-        }
+    pub fn plan_measurement(&mut self, windows: Option<Windows>) {
+        let length = self.stop_after;
+        let Some(windows) = windows else {
+            self.counts_anew();
+            return self.plan(length, Event::Stop);
+        };
+        let measured = self.measured.insert(Measured::default());
+        measured.window = Time::ps(length.as_ps() / windows.count as u64);
+        self.longest = length.times(MOST);
+        self.stop_after = windows.warm_up.times(PATIENCE) + length.times(2 * MOST * MOST) + LOOK;
+        self.plan(windows.warm_up, Event::Begin(windows));
     }
 
     /// The warm-up may be over.
-    pub fn begins(&mut self) {
-        let warm_up = self
-            .measurement
-            .windows
-            .map_or(Time::ZERO, |windows| windows.warm_up);
+    pub fn begins(&mut self, windows: Windows) {
         let is_warm = (0..self.fibres).all(|vcpu| self.is_warm(vcpu));
-        if !is_warm && self.now < warm_up.times(PATIENCE) {
-            return self.plan(self.now + LOOK, Event::Begin);
+        if !is_warm && self.now < windows.warm_up.times(PATIENCE) {
+            return self.plan(self.now + LOOK, Event::Begin(windows));
         }
-        self.measurement.before = Some(self.figures());
-        self.measurement.operations = self.operations();
-        let measured = &mut self.measurement.measured;
+        self.counts_anew();
+        self.performed = self.operations();
+        let measured = self.measured.get_or_insert_default();
         (measured.warm_up, measured.is_warm) = (self.now, is_warm);
         let end = self.now + measured.window;
-        self.plan(end, Event::Window);
+        self.plan(end, Event::Window(windows));
+    }
+
+    /// The measured time begins.
+    fn counts_anew(&mut self) {
+        self.before = Some((self.now, self.accounts()));
+        (self.counts, self.lock_events) = (Counts::default(), [0; _]);
+        self.cache.forget_traffic();
     }
 
     /// A window is over.
-    pub fn window_ends(&mut self) {
-        let count = self.measurement.windows.map_or(1, |windows| windows.count);
+    pub fn window_ends(&mut self, windows: Windows) {
         let operations = self.operations();
-        let before = std::mem::replace(&mut self.measurement.operations, operations);
-        let measured = &mut self.measurement.measured;
+        let before = std::mem::replace(&mut self.performed, operations);
+        let measured = self.measured.get_or_insert_default();
         measured.operations.push(operations - before);
         let number = measured.operations.len();
-        let is_slow = operations < FEW;
-        let longest = self
-            .measurement
-            .longest
-            .times(if is_slow { MOST } else { 1 });
-        let left = self.now < measured.warm_up + longest;
-        if number < count || left && !agree(&measured.operations) {
-            if number == 2 * count {
+        let longer = if operations < FEW { MOST } else { 1 };
+        let is_left = self.now < measured.warm_up + self.longest.times(longer);
+        if number < windows.count || is_left && !agree(&measured.operations) {
+            if number == 2 * windows.count {
                 measured.merge();
             }
             let end = self.now + measured.window;
-            return self.plan(end, Event::Window);
+            return self.plan(end, Event::Window(windows));
         }
         self.stop_after = self.now;
         self.at_stop = Some(self.figures());
@@ -177,7 +142,7 @@ impl Engine {
         let state = &self.vcpus[vcpu];
         match state.doing {
             _ if state.dispatches > 1 => true,
-            Doing::Asleep(_) | Doing::Ended => true,
+            Doing::Asleep | Doing::Ended => true,
             Doing::Off { .. } => false,
             _ => self.schedule.waiting(self.schedule.cpu(vcpu)) == 0,
         }

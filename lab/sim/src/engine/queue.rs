@@ -16,7 +16,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::set::Set;
 use crate::time::Time;
 
 /// An entry is the time, the order of planning, and the number of the event, which has so many
@@ -29,49 +28,40 @@ const SPAN_BITS: u32 = 15;
 /// Spans of the ring.
 const SPANS: u64 = 512;
 
-/// Events of type `E`, and those of sources, which are numbers.
+/// Events of type `E`.
 #[derive(Debug)]
 pub(super) struct Queue<E> {
-    /// By the numbers of events, of which the sources have the first: the entry of its plan, and
-    /// the first one on its way.
+    /// By their numbers, of which the sources have the first: the events, the entries of their
+    /// plans, and their first entries on the way.
+    events: Vec<E>,
     planned: Vec<u128>,
     placed: Vec<u128>,
     sources: usize,
-    /// The other events.
-    others: Vec<Option<E>>,
+    /// Numbers that no event has.
     free: Vec<usize>,
     order: u128,
     /// The number of the present span, and its entries.
     span: u64,
     present: Vec<u128>,
-    /// The entries of the next spans, and which spans have some.
+    /// The entries of the next spans.
     ring: Vec<Vec<u128>>,
-    used: Set,
     far: BinaryHeap<Reverse<u128>>,
 }
 
-/// The next event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next<E> {
-    /// That of a source.
-    Of(usize),
-    /// Another.
-    Other(E),
-}
-
-impl<E> Queue<E> {
-    pub fn new(sources: usize) -> Self {
+impl<E: Copy> Queue<E> {
+    /// An empty queue, for sources with these events.
+    pub fn new(events: Vec<E>) -> Self {
+        let sources = events.len();
         Self {
+            events,
             planned: vec![NEVER; sources],
             placed: vec![NEVER; sources],
             sources,
-            others: Vec::new(),
             free: Vec::new(),
             order: 0,
             span: 0,
             present: Vec::new(),
             ring: vec![Vec::new(); SPANS as usize],
-            used: Set::below(SPANS as usize),
             far: BinaryHeap::new(),
         }
     }
@@ -84,28 +74,21 @@ impl<E> Queue<E> {
 
     /// Plans an event without a source.
     pub fn plan(&mut self, at: Time, event: E) {
-        let index = self.free.pop().unwrap_or(self.others.len());
-        if index == self.others.len() {
-            self.others.push(None);
+        let number = self.free.pop().unwrap_or(self.events.len());
+        if number == self.events.len() {
+            self.events.push(event);
             self.planned.push(NEVER);
             self.placed.push(NEVER);
         }
-        self.others[index] = Some(event);
-        self.set(self.sources + index, at);
+        self.events[number] = event;
+        self.set(number, at);
     }
 
-    /// Plans the event of a source, unless an earlier one is planned.
+    /// Plans the event of a source, unless an earlier one is planned, or it never comes.
     pub fn plan_of(&mut self, source: usize, at: Time) {
         let planned = self.planned[source];
-        if planned == NEVER || at < time(planned) {
+        if at < Time::MAX && (planned == NEVER || at < time(planned)) {
             self.set(source, at);
-        }
-    }
-
-    /// The same of an event that never comes at [`Time::MAX`].
-    pub fn plan_end(&mut self, source: usize, at: Time) {
-        if at < Time::MAX {
-            self.plan_of(source, at);
         }
     }
 
@@ -115,19 +98,15 @@ impl<E> Queue<E> {
     }
 
     /// Takes the next event.
-    pub fn pop(&mut self) -> Option<(Time, Next<E>)> {
+    pub fn pop(&mut self) -> Option<(Time, E)> {
         let entry = self.next()?;
         self.present.pop();
         let number = number(entry);
         (self.planned[number], self.placed[number]) = (NEVER, NEVER);
-        let next = match number.checked_sub(self.sources) {
-            None => Next::Of(number),
-            Some(index) => {
-                self.free.push(index);
-                Next::Other(self.others[index].take().expect("it is planned"))
-            }
-        };
-        Some((time(entry), next))
+        if number >= self.sources {
+            self.free.push(number);
+        }
+        Some((time(entry), self.events[number]))
     }
 
     fn set(&mut self, number: usize, at: Time) {
@@ -148,9 +127,7 @@ impl<E> Queue<E> {
             let index = self.present.partition_point(|&other| other > entry);
             self.present.insert(index, entry);
         } else if span < self.span + SPANS {
-            let index = (span % SPANS) as usize;
-            self.ring[index].push(entry);
-            self.used.insert(index);
+            self.ring[(span % SPANS) as usize].push(entry);
         } else {
             self.far.push(Reverse(entry));
         }
@@ -161,8 +138,7 @@ impl<E> Queue<E> {
     fn next(&mut self) -> Option<u128> {
         loop {
             let Some(&entry) = self.present.last() else {
-                self.span = self.next_span()?;
-                self.enter_span();
+                self.enter_next_span()?;
                 continue;
             };
             let number = number(entry);
@@ -181,28 +157,16 @@ impl<E> Queue<E> {
         }
     }
 
-    /// Returns the next span that has entries.
-    fn next_span(&self) -> Option<u64> {
-        let from = ((self.span + 1) % SPANS) as usize;
-        let ahead = self
-            .used
-            .first_in(from..SPANS as usize)
-            .map(|index| index - from);
-        let next = ahead.or_else(|| {
-            let index = self.used.first_in(0..from);
-            index.map(|index| index + SPANS as usize - from)
-        });
-        match next {
-            Some(ahead) => Some(self.span + 1 + ahead as u64),
-            None => self.far.peek().map(|&Reverse(entry)| span(entry)),
-        }
-    }
-
-    /// The present span has begun.
-    fn enter_span(&mut self) {
-        let index = (self.span % SPANS) as usize;
-        self.used.remove(index);
-        std::mem::swap(&mut self.present, &mut self.ring[index]);
+    /// Enters the next span that has entries.
+    fn enter_next_span(&mut self) -> Option<()> {
+        let mut spans = self.span + 1..self.span + SPANS;
+        let next = spans.find(|span| !self.ring[(span % SPANS) as usize].is_empty());
+        let far = self.far.peek().map(|&Reverse(entry)| span(entry));
+        self.span = next.or(far)?;
+        std::mem::swap(
+            &mut self.present,
+            &mut self.ring[(self.span % SPANS) as usize],
+        );
         self.present.sort_unstable_by_key(|&entry| Reverse(entry));
         while let Some(&Reverse(entry)) = self.far.peek()
             && span(entry) < self.span + SPANS
@@ -213,6 +177,7 @@ impl<E> Queue<E> {
                 self.place(number, entry);
             }
         }
+        Some(())
     }
 }
 
@@ -246,32 +211,32 @@ mod tests {
     proptest! {
         /// Against a sorted list: by time, then in the order of planning. Times are in the present
         /// span, in the ring, and beyond it. Fails where an event that has moved comes at its old
-        /// time, or one of the ring or of the heap comes at a wrong time, or not at all.
+        /// time, or one comes at a wrong time, or not at all.
         #[test]
         fn events_come_in_order(
             steps in proptest::collection::vec((0..4_u8, 0..6_usize, waits()), 1..200)
         ) {
-            let mut queue = Queue::new(6);
+            let mut queue = Queue::new((0..6).collect());
             // Time, order, event.
-            let mut list: Vec<(u64, usize, Next<usize>)> = Vec::new();
+            let mut list: Vec<(u64, usize, usize)> = Vec::new();
             let mut now = 0;
             for (order, (what, source, wait)) in steps.into_iter().enumerate() {
-                let (of, at) = (Next::Of(source), now + wait);
+                let at = now + wait;
                 match what {
                     0 => {
-                        queue.plan(Time::ps(at), order);
-                        list.push((at, order, Next::Other(order)));
+                        queue.plan(Time::ps(at), 6 + order);
+                        list.push((at, order, 6 + order));
                     }
                     1 => {
                         queue.plan_of(source, Time::ps(at));
-                        if !list.iter().any(|known| known.2 == of && known.0 <= at) {
-                            list.retain(|known| known.2 != of);
-                            list.push((at, order, of));
+                        if !list.iter().any(|known| known.2 == source && known.0 <= at) {
+                            list.retain(|known| known.2 != source);
+                            list.push((at, order, source));
                         }
                     }
                     2 => {
                         queue.cancel(source);
-                        list.retain(|known| known.2 != of);
+                        list.retain(|known| known.2 != source);
                     }
                     _ => {
                         list.sort_by_key(|&(at, order, _)| (at, order));

@@ -4,7 +4,7 @@
 //! spinners one can proceed. To resume its fibre for each poll is what a simulation would spend
 //! most of its time on. So the fibre is suspended until its condition holds. Meanwhile the engine
 //! watches the line, loads the word, judges its value, and takes pause-loop exits, at the same
-//! simulated times as the fibre would.
+//! simulated times as the fibre would. Most of it takes no events (`engine/ahead.rs`).
 //!
 //! A condition is judged once a load. Mostly it looks at nothing but the value. One that accesses
 //! other words takes simulated time, and its own fibre has to judge.
@@ -12,10 +12,10 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::buffer::Forward;
-use super::fibre;
+use super::ahead::Step;
 use super::state::Engine;
-use super::{CURRENT, current, with};
+use super::vcpu::{Doing, Vcpu};
+use super::{CURRENT, current, fibre, with};
 use crate::account::State;
 use crate::cache::{Access, Answer};
 use crate::time::Time;
@@ -43,9 +43,9 @@ pub(crate) trait Poll {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spin {
     address: usize,
-    line: usize,
+    pub line: usize,
     /// Whether the word is on the stack of the vCPU, which has no line for it.
-    own: bool,
+    pub is_own: bool,
     until: Option<Time>,
     /// How long a poll takes.
     pub iteration: Time,
@@ -57,9 +57,10 @@ pub(super) struct Spin {
 }
 
 /// The next thing that a spinner does. A preemption may come before each of them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Phase {
     /// Sleeps until its line is lost, if there is time left.
+    #[default]
     Watch,
     /// Leaves the guest if it has spun for too long, else polls.
     Notice,
@@ -80,29 +81,15 @@ impl Spin {
     }
 
     /// When it is over, if the line does not change.
-    pub fn end(&self, now: Time) -> Option<Time> {
-        let end = self.polls.map(|polls| now + self.iteration.times(polls));
-        self.until.into_iter().chain(end).min()
+    pub fn end(&self, now: Time) -> Time {
+        let polls = self.polls.map(|polls| now + self.iteration.times(polls));
+        let end = self.until.into_iter().chain(polls).min();
+        end.unwrap_or(Time::MAX)
     }
 
     /// Whether it ends at a time, or after some polls.
     pub fn is_limited(&self) -> bool {
         self.until.is_some() || self.polls.is_some()
-    }
-
-    /// Whether its word is on the stack of the vCPU.
-    pub fn is_own(&self) -> bool {
-        self.own
-    }
-
-    /// Loads the word and judges its value.
-    ///
-    /// # Safety
-    ///
-    /// The fibre must be suspended in [`spin`].
-    pub unsafe fn poll(&self) -> Option<bool> {
-        // SAFETY: the caller of `spin` has the closure until the fibre goes on.
-        unsafe { (*self.poll).poll() }
     }
 
     /// The spinner has polled in the time between.
@@ -111,92 +98,119 @@ impl Spin {
             *left = left.saturating_sub(polls(since, until, self.iteration));
         }
     }
+}
 
-    /// The line of its word.
-    pub fn line(&self) -> usize {
-        self.line
-    }
+/// How often a spinner polls in the time between, if an iteration of its loop takes so long.
+fn polls(since: Time, until: Time, iteration: Time) -> u64 {
+    let iteration = iteration.as_ps().max(1);
+    (until - since).as_ps().div_ceil(iteration).max(1)
+}
+
+/// Loads the word of a wait, and judges its value.
+///
+/// # Safety
+///
+/// The fibre must be suspended in [`spin`], or about to be.
+#[inline]
+pub(super) unsafe fn poll(poll: *const dyn Poll) -> Option<bool> {
+    // The load is not one of the fibre that runs, if any.
+    let caller = CURRENT.replace(None);
+    // SAFETY: the caller of `spin` has the closure until the fibre goes on.
+    let verdict = unsafe { (*poll).poll() };
+    CURRENT.set(caller);
+    verdict
 }
 
 impl Engine {
-    /// `vcpu` goes on with its wait. Returns why its fibre is to be resumed, if it is.
-    fn spins(&mut self, vcpu: usize, spin: &mut Spin) -> Option<Spun> {
-        let mut phase = self.vcpus[vcpu].phase;
+    /// `vcpu` goes on with its wait, if it has one. Returns whether its fibre is to be resumed.
+    pub fn spins(&mut self, vcpu: usize) -> bool {
         loop {
+            let Vcpu { spin, phase, .. } = self.vcpus[vcpu];
+            let Some(spin) = spin else {
+                return true;
+            };
             let (waits, next) = match phase {
-                Phase::Watch if spin.is_over(self.now) => return Some(Spun::Over),
-                Phase::Watch => (self.watch(vcpu, spin), Phase::Notice),
+                Phase::Watch if spin.is_over(self.now) => return self.spun(vcpu, Spun::Over),
+                Phase::Watch => (self.watch(vcpu, spin.line), Phase::Notice),
                 Phase::Notice if self.preempt_deferred(vcpu) => (true, Phase::Notice),
-                Phase::Notice if self.sees_pause_exit(vcpu) => (self.exits(vcpu), Phase::Yield),
-                Phase::Notice => {
-                    let forward = self.forwards(vcpu, spin.address, u64::MAX);
-                    if spin.own || forward != Forward::Nothing {
-                        return Some(Spun::Load);
-                    }
-                    let waits = match self.access_line(vcpu, spin.line, Access::Read) {
-                        Answer::Hit(time) => self.pass(vcpu, time, State::Memory),
-                        Answer::Wait => true,
-                    };
-                    (waits, Phase::Load)
+                // Once.
+                Phase::Notice if std::mem::take(&mut self.vcpus[vcpu].spun_long) => {
+                    (self.exits(vcpu), Phase::Yield)
                 }
+                Phase::Notice if spin.is_own || self.buffered(vcpu, spin.address).0 != 0 => {
+                    return self.spun(vcpu, Spun::Load);
+                }
+                Phase::Notice => match self.access_line(vcpu, spin.line, Access::Read) {
+                    Answer::Hit(time) => (self.pass(vcpu, time, State::Memory), Phase::Load),
+                    Answer::Wait => (true, Phase::Load),
+                },
                 Phase::Yield if self.preempt_deferred(vcpu) => (true, Phase::Yield),
                 Phase::Yield => (self.yields(vcpu), Phase::Enter),
-                Phase::Enter => {
-                    self.enters_guest(vcpu);
-                    (false, Phase::Notice)
-                }
+                Phase::Enter => (self.enters_guest(vcpu), Phase::Notice),
                 Phase::Load => {
                     // SAFETY: the fibre is suspended in `spin`, or about to be.
-                    let verdict = unsafe { spin.poll() };
-                    self.accessed(vcpu, Access::Read);
-                    (false, Phase::Act(verdict))
+                    let verdict = unsafe { poll(spin.poll) };
+                    (self.accessed(vcpu, Access::Read), Phase::Act(verdict))
                 }
                 Phase::Act(_) if self.preempt_deferred(vcpu) => (true, phase),
-                Phase::Act(None) => return Some(Spun::Judge),
-                Phase::Act(Some(true)) => return Some(Spun::Holds),
+                Phase::Act(None) => return self.spun(vcpu, Spun::Judge),
+                Phase::Act(Some(true)) => return self.spun(vcpu, Spun::Holds),
                 Phase::Act(Some(false)) => (false, Phase::Watch),
             };
-            phase = next;
+            self.vcpus[vcpu].phase = next;
             if waits {
-                self.vcpus[vcpu].phase = phase;
-                return None;
+                return false;
             }
         }
     }
 
-    /// Begins a wait. Returns why the fibre need not be suspended, if so.
-    fn begins_to_spin(&mut self, vcpu: usize, changes: u64, spin: &mut Spin) -> Option<Spun> {
+    /// The wait of `vcpu` ends. Always returns true.
+    fn spun(&mut self, vcpu: usize, why: Spun) -> bool {
         let state = &mut self.vcpus[vcpu];
-        state.changes_seen = changes;
-        state.phase = Phase::Watch;
-        let spun = self.spins(vcpu, spin);
-        if spun.is_none() {
-            self.vcpus[vcpu].spin = Some(*spin);
-        }
-        spun
+        let polls = state.spin.take().and_then(|spin| spin.polls);
+        state.spun = Some((why, polls));
+        true
     }
 
-    /// Ends the wait of `vcpu`, or goes on with it. Returns whether its fibre is to be resumed.
-    pub fn goes_on_spinning(&mut self, vcpu: usize) -> bool {
-        let Some(mut spin) = self.vcpus[vcpu].spin else {
-            return true;
+    /// Watches the line of a wait. If it has been changed since the last load of `vcpu`, or has
+    /// left the core, `vcpu` polls again after one iteration. Returns whether it has to wait for an
+    /// event.
+    fn watch(&mut self, vcpu: usize, line: usize) -> bool {
+        let (now, core) = (self.now, self.core(vcpu));
+        let iteration = self.machine.costs.turn;
+        let state = &mut self.vcpus[vcpu];
+        if self.cache.changes(line) != state.changes_seen || !self.cache.watch(vcpu, core, line) {
+            state.polled(now, now + iteration);
+            return self.pass(vcpu, iteration, State::Spin);
+        }
+        state.enter(now, State::Spin);
+        state.doing = Doing::Watch { line, since: now };
+        let end = state.watch_ends(now);
+        self.goes(vcpu, end);
+        true
+    }
+
+    /// `vcpu`, which watched a line, has lost it, and notices that at its next iteration.
+    pub fn notices_loss(&mut self, vcpu: usize) {
+        let ahead = &self.ahead[vcpu];
+        let since = match ahead.step {
+            Step::Watches => ahead.at,
+            Step::Requests => return,
+            Step::None => match self.vcpus[vcpu].doing {
+                Doing::Watch { since, .. } => since,
+                _ => return,
+            },
         };
-        let spun = self.spins(vcpu, &mut spin);
-        let state = &mut self.vcpus[vcpu];
-        if let Some(spun) = spun {
-            state.spin = None;
-            state.spun = Some((spun, spin.polls));
-        } else if let Some(kept) = &mut state.spin {
-            kept.polls = spin.polls;
+        if since > self.now {
+            // It has not loaded the word yet, but judged a value that was older.
+            return self.settles(vcpu);
         }
-        spun.is_some()
+        let iteration = self.machine.costs.turn;
+        let at = since + iteration.times(polls(since, self.now, iteration));
+        if !self.requests_ahead(vcpu, since, at) {
+            self.goes(vcpu, at);
+        }
     }
-}
-
-/// How often a spinner polls in the time between, if an iteration of its loop takes so long.
-pub(super) fn polls(since: Time, until: Time, iteration: Time) -> u64 {
-    let iteration = iteration.as_ps().max(1);
-    (until - since).as_ps().div_ceil(iteration).max(1)
 }
 
 /// Spins until the word at `address` may have a value that `poll` accepts, until `until`, or until
@@ -215,29 +229,29 @@ pub(crate) fn spin(
     let poll = std::ptr::from_ref(poll);
     // SAFETY: only the lifetime changes. The engine calls it while this function runs.
     let poll = unsafe { std::mem::transmute::<*const (dyn Poll + '_), *const dyn Poll>(poll) };
-    let own = fibre::is_on_stack(me, address);
-    // The calls of `poll` are not those of this fibre.
-    CURRENT.set(None);
-    let spun = with(|engine| {
-        let mut spin = Spin {
+    let is_own = fibre::is_on_stack(me, address);
+    let goes_on = with(|engine| {
+        let state = &mut engine.vcpus[me];
+        state.changes_seen = changes;
+        state.phase = Phase::Watch;
+        state.spin = Some(Spin {
             address,
             line: engine.cache.line(address),
-            own,
+            is_own,
             until,
             iteration: engine.machine.costs.turn,
             polls: *polls,
             poll,
-        };
-        let spun = engine.begins_to_spin(me, changes, &mut spin);
-        spun.map(|spun| (spun, spin.polls))
+        });
+        engine.spins(me)
     });
-    CURRENT.set(Some(me));
-    let spun = spun.unwrap_or_else(|| {
+    if !goes_on {
         fibre::suspend(me);
-        with(|engine| engine.vcpus[me].spun.take()).expect("the engine resumes it with a reason")
-    });
-    *polls = spun.1;
-    spun.0
+    }
+    let spun = with(|engine| engine.vcpus[me].spun.take());
+    let (why, left) = spun.expect("it goes on for a reason");
+    *polls = left;
+    why
 }
 
 thread_local! {
@@ -252,11 +266,6 @@ pub(crate) fn asks(condition: impl FnOnce() -> bool) -> (bool, bool) {
     CALLED.set(false);
     let holds = condition();
     (holds, CALLED.get())
-}
-
-/// A fibre calls the engine.
-pub(super) fn called() {
-    CALLED.set(true);
 }
 
 /// Whether the caller is neither in a fibre nor in a condition that the engine judges.
@@ -280,9 +289,12 @@ pub(crate) fn judge(condition: impl FnOnce() -> bool) -> Option<bool> {
     }
 }
 
-/// Code outside of fibres calls the engine: ends the evaluation of a condition, if it is one.
-pub(super) fn needs_vcpu() {
-    if JUDGES.replace(false) {
+/// The engine is called, by a fibre or not: ends the evaluation of a condition outside of its
+/// fibre, if it is one.
+pub(super) fn called(by_fibre: bool) {
+    if by_fibre {
+        CALLED.set(true);
+    } else if JUDGES.replace(false) {
         resume_unwind(Box::new(NeedsVcpu));
     }
 }

@@ -1,19 +1,16 @@
 //! The state of a simulation, and the passing of its time.
 
 use overlock_core::platform::spins::Score;
-use overlock_core::stat::Event as LockEvent;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
 use super::ahead::{Ahead, Step};
 use super::events::{CHECK_INTERVAL, Event};
-use super::measure::Measurement;
 use super::queue::Queue;
-use super::set::Set;
-use super::slices::Slice;
 use super::vcpu::{Doing, Vcpu};
-use super::{Outcome, Setup};
+use super::waits::Slice;
+use super::{LockEvents, Measured, Outcome, Setup, Windows};
 use crate::account::{Account, Counts, State};
 use crate::cache::{Cache, Traffic};
 use crate::host::Host;
@@ -28,15 +25,13 @@ pub(super) struct Engine {
     pub host: Host,
     pub now: Time,
     pub stop_after: Time,
-    /// Whether the caller has interrupted it.
-    pub interrupted: bool,
     pub schedule: Schedule,
     pub cache: Cache,
     pub vcpus: Vec<Vcpu>,
     /// The steps of each that were done ahead of their times.
     pub ahead: Vec<Ahead>,
-    /// Those that lost their CPUs while they were runnable.
-    pub preempted: Set,
+    /// Which have lost their CPUs while they were runnable.
+    pub preempted: Vec<bool>,
     /// The number of vCPUs with fibres; the others compute for ever.
     pub fibres: usize,
     /// The number of those that have not ended.
@@ -65,62 +60,23 @@ pub(super) struct Engine {
     pub trace: Option<Vec<Mark>>,
     pub locks: FxHashMap<usize, usize>,
     pub last_end: Time,
-    pub stopped: bool,
-    pub measurement: Measurement,
+    /// When the measured time began, and the accounts then, if it has begun.
+    pub before: Option<(Time, Vec<Account>)>,
+    /// Its windows, if it has some, its greatest length, and the operations before this window.
+    pub measured: Option<Measured>,
+    pub longest: Time,
+    pub performed: u64,
     /// The figures when the time was up.
     pub at_stop: Option<Figures>,
 }
 
-/// How often each event of the locks has happened.
-#[derive(Clone, Copy, Debug)]
-pub struct LockEvents([u64; LockEvent::ALL.len()]);
-
-impl Default for LockEvents {
-    fn default() -> Self {
-        Self([0; LockEvent::ALL.len()])
-    }
-}
-
-impl LockEvents {
-    /// How often `event` has happened.
-    pub fn count(&self, event: LockEvent) -> u64 {
-        self.0[event as usize]
-    }
-
-    pub(super) fn add(&mut self, event: LockEvent, times: u64) {
-        self.0[event as usize] += times;
-    }
-
-    /// Those since `before`.
-    fn since(mut self, before: &Self) -> Self {
-        for (count, before) in self.0.iter_mut().zip(before.0) {
-            *count -= before;
-        }
-        self
-    }
-}
-
-/// The figures of a simulation up to a time.
+/// The figures of the measured time; accounts are of all time.
 #[derive(Debug)]
 pub(super) struct Figures {
-    at: Time,
     accounts: Vec<Account>,
     counts: Counts,
     traffic: Traffic,
     lock_events: LockEvents,
-}
-
-impl Figures {
-    /// Those of so many vCPUs at the start.
-    fn none(vcpus: usize) -> Self {
-        Self {
-            at: Time::ZERO,
-            accounts: vec![Account::default(); vcpus],
-            counts: Counts::default(),
-            traffic: Traffic::default(),
-            lock_events: LockEvents::default(),
-        }
-    }
 }
 
 impl Engine {
@@ -130,23 +86,24 @@ impl Engine {
         let schedule = Schedule::new(setup.machine, setup.host.scheduler, all, &mut random);
         let exit = setup.host.pause_exit.used();
         let vcpu = |index| {
-            let own = index < setup.vcpus;
-            Vcpu::new(if own { Doing::READY } else { Doing::OTHER }, exit)
+            let is_own = index < setup.vcpus;
+            Vcpu::new(if is_own { Doing::READY } else { Doing::OTHER }, exit)
         };
+        let vcpus = (0..all).map(Event::Go);
+        let sources = vcpus.chain((0..schedule.cpus()).map(Event::Slice));
         Self {
             machine: setup.machine.clone(),
             host: setup.host.clone(),
             now: Time::ZERO,
             stop_after: setup.stop_after,
-            interrupted: false,
             random,
-            events: Queue::new(all + schedule.cpus()),
-            slices: vec![Slice::NEW; schedule.cpus()],
+            events: Queue::new(sources.collect()),
+            slices: vec![Slice::default(); schedule.cpus()],
             schedule,
             cache: Cache::new(setup.machine, setup.seed ^ 0x0063_6163_6865),
             vcpus: (0..all).map(vcpu).collect(),
-            ahead: vec![Ahead::NONE; all],
-            preempted: Set::below(all),
+            ahead: vec![Ahead::default(); all],
+            preempted: vec![false; all],
             fibres: setup.vcpus,
             left: setup.vcpus,
             handled: 0,
@@ -158,12 +115,14 @@ impl Engine {
             boosted: vec![0; setup.guests],
             serves: false,
             next_serve: None,
-            lock_events: LockEvents::default(),
+            lock_events: [0; _],
             trace: setup.trace.then(Vec::new),
             locks: FxHashMap::default(),
             last_end: Time::ZERO,
-            stopped: false,
-            measurement: Measurement::new(setup.windows),
+            before: None,
+            measured: None,
+            longest: Time::ZERO,
+            performed: 0,
             at_stop: None,
         }
     }
@@ -171,68 +130,59 @@ impl Engine {
     /// The figures up to now.
     pub fn figures(&self) -> Figures {
         Figures {
-            at: self.now,
-            accounts: (0..self.fibres).map(|vcpu| self.account(vcpu)).collect(),
+            accounts: self.accounts(),
             counts: self.counts,
             traffic: self.cache.traffic(),
             lock_events: self.lock_events,
         }
     }
 
-    /// The account of `vcpu` up to now.
-    fn account(&self, vcpu: usize) -> Account {
-        let (state, ahead) = (&self.vcpus[vcpu], &self.ahead[vcpu]);
-        if ahead.step == Step::None {
-            return state.account_at(self.now);
-        }
-        let mut account = state.account;
-        ahead.complete(&mut account, self.now);
-        account
+    /// The vCPUs' accounts up to now.
+    pub fn accounts(&self) -> Vec<Account> {
+        let vcpus = self.vcpus[..self.fibres].iter().zip(&self.ahead);
+        let accounts = vcpus.map(|(vcpu, ahead)| match ahead.step {
+            Step::None => vcpu.account_at(self.now),
+            _ => ahead.account(vcpu.account, self.now),
+        });
+        accounts.collect()
     }
 
     /// Returns the result of the simulation, once all vCPUs have ended.
     pub fn outcome<T>(mut self, results: Vec<T>) -> Outcome<T> {
         let figures = self.at_stop.take().unwrap_or_else(|| self.figures());
-        let end = match self.stopped {
-            true => self.stop_after,
-            false => self.last_end,
-        };
         let mut accounts = figures.accounts;
         // Without it all vCPUs have ended during the warm-up, and all of it counts.
-        let before = self.measurement.before.take();
-        let before = before.unwrap_or_else(|| Figures::none(accounts.len()));
-        for (account, before) in accounts.iter_mut().zip(&before.accounts) {
+        let (begun, before) = self.before.take().unwrap_or_default();
+        for (account, before) in accounts.iter_mut().zip(&before) {
             account.subtract(before);
         }
         Outcome {
             results,
-            elapsed: end.saturating_sub(before.at),
-            measured: self.measurement.measured(),
-            stopped: self.stopped,
+            elapsed: self.last_end.min(self.stop_after).saturating_sub(begun),
+            measured: self.measured,
+            stopped: self.last_end >= self.stop_after,
             accounts,
-            counts: figures.counts - before.counts,
-            traffic: figures.traffic.since(&before.traffic),
-            lock_events: figures.lock_events.since(&before.lock_events),
+            counts: figures.counts,
+            traffic: figures.traffic,
+            lock_events: figures.lock_events,
             trace: self.trace.unwrap_or_default(),
             events: self.handled,
         }
     }
 
     /// Gives all CPUs their first vCPUs.
-    pub fn begin(&mut self) {
+    pub fn begin(&mut self, windows: Option<Windows>) {
         // An idle CPU would take those that are placed on another one.
         let (placed, idle): (Vec<_>, Vec<_>) =
             (0..self.schedule.cpus()).partition(|&cpu| self.schedule.waiting(cpu) > 0);
         for cpu in placed.into_iter().chain(idle) {
-            self.dispatch(cpu);
+            self.dispatch(cpu, Time::ZERO);
         }
-        for cpu in 0..self.schedule.cpus() {
-            self.plan_chore(cpu);
-        }
+        (0..self.schedule.cpus()).for_each(|cpu| self.plan_chore(cpu));
         let rules = self.host.scheduler;
         self.plan(rules.balance_idle, Event::Balance { all: false });
         self.plan(rules.balance_all, Event::Balance { all: true });
-        self.plan_measurement();
+        self.plan_measurement(windows);
     }
 
     /// `vcpu` enters another state.
@@ -259,38 +209,15 @@ impl Engine {
         self.goes(vcpu, until);
     }
 
-    /// Returns how long `vcpu` computes for work that takes `time` on an idle core.
-    pub fn work(&self, vcpu: usize, time: Time) -> Time {
-        if self.machine.threads > 1 && self.sibling_works(vcpu) {
-            return time.scale(1.0 / self.machine.costs.sibling);
-        }
-        time
-    }
-
-    /// Whether another thread of the core computes. A thread that spins or waits for memory leaves
-    /// the core to this one.
-    fn sibling_works(&self, vcpu: usize) -> bool {
-        let cpu = self.schedule.cpu(vcpu);
-        self.machine
-            .cpus_of(self.machine.core_of(cpu))
-            .filter(|&sibling| sibling != cpu)
-            .filter_map(|sibling| self.schedule.current(sibling))
-            .any(|other| self.vcpus[other].state == State::Work)
-    }
-
     /// The fibre has returned.
     pub fn ended(&mut self, vcpu: usize) {
         self.enter(vcpu, State::Ended);
-        let state = &mut self.vcpus[vcpu];
-        state.doing = Doing::Ended;
+        self.vcpus[vcpu].doing = Doing::Ended;
         self.turns(vcpu);
         self.left -= 1;
         self.last_end = self.now;
-        self.stopped |= self.now >= self.stop_after;
         self.mark(vcpu, What::Ends);
-        let cpu = self.schedule.cpu(vcpu);
-        self.schedule.leave(self.now, cpu);
-        self.dispatch(cpu);
+        self.leaves_cpu(vcpu, Time::ZERO);
         if self.left == 0 {
             for vcpu in 0..self.vcpus.len() {
                 self.enter(vcpu, State::Ended);
@@ -298,82 +225,17 @@ impl Engine {
         }
     }
 
-    /// Gives a CPU to `vcpu`, which runs after `delay`.
-    pub fn put_on(&mut self, vcpu: usize, cpu: usize, mut delay: Time) {
-        let Doing::Off { left, with } = self.vcpus[vcpu].doing else {
-            unreachable!("only vCPUs without a CPU get one")
-        };
-        if self.vcpus[vcpu]
-            .ran_on
-            .replace(cpu)
-            .is_some_and(|before| before != cpu)
-        {
-            self.counts.migrations += u64::from(vcpu < self.fibres);
-            delay += self.host.scheduler.migration;
-        }
-        self.mark(vcpu, What::On(cpu));
-        self.enter(vcpu, with);
-        let state = &mut self.vcpus[vcpu];
-        state.overhead = delay;
-        state.dispatches += 1;
-        state.preempt_pending = false;
-        self.preempted.remove(vcpu);
-        if let Some(exit) = self.host.pause_exit.used() {
-            self.vcpus[vcpu].window = exit.window;
-        }
-        self.forgets_pauses(vcpu);
-        self.busy(vcpu, self.now + delay + left);
-    }
-
-    /// Takes the CPU from `vcpu`.
-    pub fn take_off(&mut self, vcpu: usize) {
-        debug_assert_eq!(self.ahead[vcpu].step, Step::None);
-        debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
-        let off = match self.vcpus[vcpu].doing {
-            Doing::Busy { until } => Doing::Off {
-                left: self.rest_of_turn(vcpu, until - self.now),
-                with: self.vcpus[vcpu].state,
-            },
-            Doing::Watch { line, since } => {
-                self.vcpus[vcpu].polled(since, self.now);
-                self.cache.unwatch(vcpu, line);
-                Doing::READY
-            }
-            Doing::Running => Doing::READY,
-            doing => unreachable!("{doing:?} keeps its CPU"),
-        };
-        self.enter(vcpu, State::Ready);
-        let state = &mut self.vcpus[vcpu];
-        state.doing = off;
-        state.preempt_pending = false;
-        self.preempted.insert(vcpu);
-        self.turns(vcpu);
-    }
-
     pub fn mark(&mut self, vcpu: usize, what: What) {
+        let at = self.now;
         if let Some(trace) = &mut self.trace {
-            trace.push(Mark {
-                at: self.now,
-                vcpu,
-                what,
-            });
+            trace.push(Mark { at, vcpu, what });
         }
     }
 
+    /// The same of the lock at `address`, which gets a number.
     pub fn lock_mark(&mut self, vcpu: usize, address: usize, what: fn(usize) -> What) {
         let next = self.locks.len();
         let lock = *self.locks.entry(address).or_insert(next);
-        let state = &mut self.vcpus[vcpu];
-        let what = what(lock);
-        match what {
-            What::Waits(_) => state.waits = true,
-            What::Holds(_) => {
-                state.waits = false;
-                state.holds += 1;
-            }
-            What::Releases(_) => state.holds -= 1,
-            _ => {}
-        }
-        self.mark(vcpu, what);
+        self.mark(vcpu, what(lock));
     }
 }

@@ -1,12 +1,8 @@
 //! The engine in scenes computed by hand, on machines and hosts without random variation.
 
-mod buffer;
-mod interrupt;
-mod memory;
-mod preempted;
+mod costs;
+mod ends;
 mod scenes;
-mod spins;
-mod threads;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -83,28 +79,12 @@ fn simulate<T>(
     run(&setup(machine, host, vcpus), body, || true).expect("it ends")
 }
 
-/// Runs each body on a vCPU and core of its own. The results are when they ended, in nanoseconds.
-fn scene(host: &Host, bodies: &[&dyn Fn()]) -> Outcome<u64> {
-    simulate(&machine(bodies.len(), 1), host, bodies.len(), |vcpu| {
-        bodies[vcpu]();
-        now().as_ns()
-    })
-}
-
 /// When a scene begins, in nanoseconds: the first context switches are over by then.
 const BEGIN: u64 = 10_000;
 
 /// Computes until that time, in nanoseconds.
 fn at(moment: u64) {
     work(Time::ns(moment).saturating_sub(now()));
-}
-
-/// Pauses one by one for this long.
-fn loops(nanos: u64) {
-    let start = Sim::now();
-    while Sim::now().nanos_since(start) < nanos {
-        Sim::pause(Pause::Iterations(1));
-    }
 }
 
 /// Shares its cache line with no other data.

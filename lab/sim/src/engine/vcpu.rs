@@ -5,23 +5,17 @@ use overlock_core::platform::spins::Budget;
 use super::buffer::Stores;
 use super::spin::{Phase, Spin, Spun};
 use crate::account::{Account, State};
-use crate::host::PauseExit;
+use crate::host::{Host, PauseExit};
 use crate::time::Time;
 
 /// The work of vCPUs that compute for ever.
 const FOR_EVER: Time = Time::ms(1 << 40);
 
-/// A halt: when it began, and when it ends at the latest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Halt {
-    pub since: Time,
-    pub until: Option<Time>,
-}
-
 /// The current activity of a vCPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Doing {
     /// Its fibre runs.
+    #[default]
     Running,
     /// Has a CPU until then, unless it is preempted.
     Busy { until: Time },
@@ -34,9 +28,9 @@ pub(super) enum Doing {
     /// Spins, ahead of its time: see [`Ahead`](super::ahead::Ahead).
     Ahead,
     /// Has halted; its host polls for a kick, on its CPU.
-    Polled(Halt),
+    Polled,
     /// Has halted.
-    Asleep(Halt),
+    Asleep,
     /// Has ended.
     Ended,
 }
@@ -54,7 +48,7 @@ impl Doing {
     };
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Vcpu {
     pub doing: Doing,
     /// Its state, and since when the account does not include it.
@@ -90,10 +84,13 @@ pub(super) struct Vcpu {
     pub delay: Time,
     /// The address of the word for which it sleeps, or is about to.
     pub sleeps_at: Option<usize>,
+    /// When its last halt began, and when that ends at the latest.
+    pub halted: Time,
+    pub until: Option<Time>,
     /// How long its host polls for it.
     pub poll: Time,
     /// Its time for spins before sleeps that are in vain.
-    pub budget: Budget,
+    pub budget: Option<Budget>,
     /// Whether it is out of the guest after spinning, and whether it may be a yield target then.
     pub spinning: bool,
     pub eligible: bool,
@@ -112,34 +109,9 @@ impl Vcpu {
     pub fn new(doing: Doing, exit: Option<PauseExit>) -> Self {
         Self {
             doing,
-            state: State::Ready,
-            since: Time::ZERO,
-            overhead: Time::ZERO,
-            account: Account::default(),
-            stamp: 0,
-            preempt_pending: false,
-            spins: None,
             window: exit.map_or(Time::MAX, |exit| exit.window),
             gap: exit.map(|exit| exit.gap),
-            turns: None,
-            spun_long: false,
-            stores: Stores::default(),
-            spin: None,
-            phase: Phase::Watch,
-            spun: None,
-            line: 0,
-            changes_seen: 0,
-            delay: Time::ZERO,
-            sleeps_at: None,
-            poll: Time::ZERO,
-            budget: Budget::NEW,
-            spinning: false,
-            eligible: false,
-            holds: 0,
-            waits: false,
-            ran_on: None,
-            dispatches: 0,
-            performed: 0,
+            ..Self::default()
         }
     }
 
@@ -197,10 +169,8 @@ impl Vcpu {
     /// some polls, or by a pause-loop exit.
     pub fn watch_ends(&mut self, at: Time) -> Time {
         let noticed = self.pauses(at);
-        self.spin.map_or(noticed, |spin| {
-            let end = spin.end(at).map_or(noticed, |end| end.min(noticed));
-            end.max(at + spin.iteration)
-        })
+        let end = |spin: &Spin| spin.end(at).min(noticed).max(at + spin.iteration);
+        self.spin.as_ref().map_or(noticed, end)
     }
 
     /// It has watched a line since then, has requested it, and loads the word at `at`, in vain.
@@ -208,18 +178,28 @@ impl Vcpu {
     pub fn watches_again(&mut self, since: Time, requested: Time, at: Time) -> Option<Time> {
         let mut spin = self.spin?;
         spin.polled(since, requested);
-        if spin.is_over(at) {
-            return None;
-        }
-        self.spin = Some(spin);
-        self.paused(requested);
-        Some(self.watch_ends(at))
+        (!spin.is_over(at)).then(|| {
+            self.spin = Some(spin);
+            self.paused(requested);
+            self.watch_ends(at)
+        })
     }
 
     /// Whether the processor notices its loop of pauses by then.
     pub fn notices_exit(&self, at: Time) -> bool {
-        self.spins
-            .is_some_and(|(since, _)| at - since >= self.window)
+        let spins = self.spins;
+        spins.is_some_and(|(since, _)| at - since >= self.window)
+    }
+
+    /// Adapts the polling time to the length of its sleep.
+    pub fn learn_poll(&mut self, now: Time, host: &Host) {
+        let slept = now - self.halted;
+        if slept > self.poll && slept < host.poll {
+            let longer = self.poll.max(host.first_poll.half()).times(2);
+            self.poll = longer.min(host.poll);
+        } else if slept > host.poll {
+            self.poll = Time::ZERO;
+        }
     }
 
     /// When the context switch to it ends.

@@ -5,13 +5,18 @@ use crate::spec::Spec;
 
 /// Does one thing, on behalf of a vCPU.
 fn act(words: &[Own; 2], action: &str) {
-    let word = |name: &str| &words[usize::from(name == "b")].0;
     let own = |name: &str| &words[usize::from(name == "b")];
+    let word = |name: &str| &own(name).0;
     let number = |text: &str| text.parse::<u64>().expect("a number");
     let value = |text: &str| number(text) as u32;
-    let halt = |name, until: Option<u64>, class| {
-        let until = until.map(|nanos| Instant::from_nanos(nanos).into());
-        Sim::halt(word(name), 0, until, class);
+    let instant = |text: &str| Instant::from_nanos(number(text));
+    let halt = |name, until: Option<&str>, class| {
+        Sim::halt(
+            word(name),
+            0,
+            until.map(|until| instant(until).into()),
+            class,
+        );
     };
     let spins = |name, limit| {
         let seen = Sim::wait_until(word(name), Relaxed, limit, |seen: u32| seen == 1);
@@ -32,11 +37,11 @@ fn act(words: &[Own; 2], action: &str) {
         ["free", name, loaded] => {
             assert!(Sim::unobserved(|| word(name).load(Relaxed) == value(loaded)));
         }
-        ["wait", name, value] => own(name).wait_for(number(value) as u32),
+        ["wait", name, expected] => own(name).wait_for(value(expected)),
         ["polls", name, polls] => spins(name, Spin::Polls(value(polls))),
-        ["until", name, end] => spins(name, Spin::Until(Instant::from_nanos(number(end)))),
+        ["until", name, end] => spins(name, Spin::Until(instant(end))),
         ["halt", name] => halt(name, None, WakeClass::Waiter),
-        ["halt", name, until] => halt(name, Some(number(until)), WakeClass::Waiter),
+        ["halt", name, until] => halt(name, Some(until), WakeClass::Waiter),
         ["target", name] => halt(name, None, WakeClass::Target),
         ["kick", name] => Sim::kick(word(name), Kick::One),
         ["kick-all", name] => Sim::kick(word(name), Kick::All),
@@ -54,21 +59,32 @@ fn act(words: &[Own; 2], action: &str) {
         ["pauses", turns] => (0..number(turns)).for_each(|_| Sim::pause(Pause::Iterations(1))),
         ["delay", nanos] => Sim::pause(Pause::Delay(number(nanos))),
         ["spin", nanos] => Sim::pause(Pause::Nanos(number(nanos))),
-        ["loop", nanos] => loops(number(nanos)),
+        ["loop", nanos] => {
+            let start = Sim::now();
+            while Sim::now().nanos_since(start) < number(nanos) {
+                Sim::pause(Pause::Iterations(1));
+            }
+        }
         _ => unreachable!("{action} is nothing"),
     }
 }
 
+/// Returns the text, after whose first word names and figures alternate, with other figures.
+fn fill(text: &str, figure: impl Fn(&str) -> u64) -> String {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    for two in words[1..].chunks_mut(2) {
+        two[1] = figure(&two[0]).to_string();
+    }
+    words.join(" ")
+}
+
 /// Plays a scene. Returns it with the figures that it has.
 fn play(scene: &str) -> String {
-    let mut lines = scene.lines();
-    let keys = lines.next().unwrap_or_default();
-    let (counts, vcpus): (Vec<&str>, Vec<&str>) =
-        lines.partition(|line| line.starts_with("counts"));
-    let vcpus: Vec<(&str, &str)> = vcpus
-        .iter()
-        .map(|line| line.split_once(" -> ").expect("an end"))
-        .collect();
+    let (keys, lines) = scene.split_once('\n').expect("what vCPUs do");
+    let is_of_vcpu = |line: &&str| !line.starts_with("counts");
+    let (vcpus, counts): (Vec<&str>, Vec<&str>) = lines.lines().partition(is_of_vcpu);
+    let ends = vcpus.iter().map(|line| line.split_once(" -> "));
+    let vcpus: Vec<(&str, &str)> = ends.map(|end| end.expect("an end")).collect();
     let (mut machine, mut host) = (machine(vcpus.len(), 1), host());
     let (mut guests, mut others) = (1, 0);
     for key in keys.split_whitespace() {
@@ -87,47 +103,45 @@ fn play(scene: &str) -> String {
     let mut setup = setup(&machine, &host, vcpus.len());
     (setup.guests, setup.others) = (guests, others);
     let body = |vcpu: usize| {
-        vcpus[vcpu]
-            .0
-            .split(", ")
-            .for_each(|action| act(&words, action));
+        let actions = vcpus[vcpu].0.split(", ");
+        actions.for_each(|action| act(&words, action));
         now().as_ns()
     };
     let outcome = run(&setup, body, || true).expect("it ends");
-    let mut seen: Vec<String> = vec![keys.to_owned()];
-    for (vcpu, (script, expected)) in vcpus.iter().enumerate() {
-        let account = &outcome.accounts[vcpu];
+    let mut seen = keys.to_owned();
+    for ((script, expected), (account, end)) in vcpus
+        .iter()
+        .zip(outcome.accounts.iter().zip(&outcome.results))
+    {
         assert_eq!(account.total(), outcome.elapsed, "{scene}");
-        let mut words: Vec<String> = expected.split(' ').map(str::to_owned).collect();
-        if words[0] != "*" {
-            words[0] = outcome.results[vcpu].to_string();
-        }
-        for two in words[1..].chunks_mut(2) {
-            let state = State::ALL.iter().find(|state| state.name() == two[0]);
-            two[1] = account[*state.expect("a state")].as_ns().to_string();
-        }
-        seen.push(format!("{script} -> {}", words.join(" ")));
+        let state = |name: &str| State::ALL.iter().find(|state| state.name() == name);
+        let figures = fill(expected, |name| {
+            account[*state(name).expect("a state")].as_ns()
+        });
+        let figures = match figures.split_once(' ') {
+            _ if figures.starts_with('*') => figures,
+            Some((_, states)) => format!("{end} {states}"),
+            None => end.to_string(),
+        };
+        seen += &format!("\n{script} -> {figures}");
     }
-    for line in counts {
-        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        for two in words[1..].chunks_mut(2) {
-            let count = match &*two[0] {
-                "halts" => outcome.counts.halts,
-                "kicks" => outcome.counts.kicks,
-                "kicked" => marks(&outcome, |mark| matches!(mark.what, What::Kicked(_))),
-                "exits" => outcome.counts.pause_exits,
-                "yields" => outcome.counts.yields,
-                "preemptions" => outcome.counts.preemptions,
-                "holders" => outcome.counts.holders,
-                "waiters" => outcome.counts.waiters,
-                "migrations" => outcome.counts.migrations,
-                name => unreachable!("{name} is not counted"),
-            };
-            two[1] = count.to_string();
-        }
-        seen.push(words.join(" "));
-    }
-    seen.join("\n")
+    let of_all = outcome.counts;
+    let count = |name: &str| match name {
+        "halts" => of_all.halts,
+        "kicks" => of_all.kicks,
+        "kicked" => marks(&outcome, |mark| matches!(mark.what, What::Kicked(_))),
+        "exits" => of_all.pause_exits,
+        "yields" => of_all.yields,
+        "preemptions" => of_all.preemptions,
+        "holders" => of_all.holders,
+        "waiters" => of_all.waiters,
+        "migrations" => of_all.migrations,
+        _ => unreachable!("{name} is not counted"),
+    };
+    counts
+        .iter()
+        .for_each(|line| seen += &format!("\n{}", fill(line, count)));
+    seen
 }
 
 /// Fails where a cost is mixed up with another one, or an event is at another time.
