@@ -51,7 +51,7 @@ enum Command {
 
 /// The version with the build, as files of `overlock-lab sim sweep` have it.
 fn version() -> &'static str {
-    static VERSION: LazyLock<String> = LazyLock::new(|| sim::build::this().to_string());
+    static VERSION: LazyLock<String> = LazyLock::new(sim::build::this);
     VERSION.strip_prefix("overlock ").unwrap_or(&VERSION)
 }
 

@@ -39,11 +39,7 @@ fn bad_use_is_refused_with_what_is_valid() {
         "sim score dbench => unknown group 'dbench' | pv-ticket-dbench
          sim score qdisc --half score => in that half
          sim score --data /nowhere/at/all => /nowhere/at/all
-         sim score --seconds 0 => --seconds
-         sim score qdisc --try request=2 => --try request=2 | 0.6
-         sim score qdisc --try requst=0.3 => did you mean 'request'?
-         sim score qdisc --try request => KEY=VALUE
-         sim score cna-paper-2s --try request=0.3 => --half calibrate",
+         sim score --seconds 0 => --seconds",
     );
 }
 
@@ -84,22 +80,6 @@ fn figures_of_others_are_scored() {
     mine.stdout(predicate::str::contains("pthread_mutex").and(predicate::str::contains("mine")));
 }
 
-/// A constant is chosen by the half that is for that, and by nothing else.
-#[test]
-fn values_of_a_constant_are_tried() {
-    let quick = ["qdisc", "--seconds", "0.001", "--quiet"];
-    let told = score(&[&quick[..], &["--try", "request=0.3,0.6"]].concat()).success();
-    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
-    let values: Vec<&str> = told
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    assert_eq!(values, ["0.3", "0.6"], "{told}");
-    let errors: Vec<&str> = told.lines().skip(1).collect();
-    assert_ne!(errors[0].replace("0.3", "0.6"), errors[1], "{told}");
-}
-
 /// A lock of the program's models is meant, too.
 #[test]
 fn lines_that_cannot_be_simulated_are_named() {
@@ -111,10 +91,10 @@ fn lines_that_cannot_be_simulated_are_named() {
     refused(
         score(&["--data", dir.path().to_str().unwrap()]),
         &[
-            "mine.csv:2: group mine: there is no lock 'pthread_mutx' to simulate",
+            "mine.csv:2: there is no lock 'pthread_mutx' to simulate",
             "did you mean 'pthread_mutex'?",
             "parking_lot-0.13",
-            "mine.csv:3: group mine: unknown machine 'graviton33'",
+            "mine.csv:3: unknown machine 'graviton33'",
         ],
     );
     fs::write(dir.path().join("mine.csv"), rows.lines().next().unwrap()).unwrap();

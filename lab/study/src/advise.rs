@@ -1,42 +1,37 @@
 //! Which lock for which machine and load: the three best, with ranges.
 
+mod picture;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::iter::once;
 use std::sync::Arc;
 
-use itertools::Itertools;
+use itertools::{Either, Itertools};
 use overlock_bench::error::Error;
 use overlock_bench::registry::{Entry, Family, Origin};
+use overlock_bench::workload::Workload;
 use overlock_report::columns::{optional, table};
 use overlock_report::numbers::{rate, significant, time};
+use overlock_sim::MOST_VCPUS;
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
 use serde::Serialize;
 
-use crate::case::{Case, Measured, Options};
-use crate::curves::{self, Curve, Rate};
+use crate::case::{Case, Measured, Options, Outcome, outcomes};
 use crate::locks;
-pub use crate::rank::Question;
-use crate::rank::{Place, Ranking, rank};
-use crate::score::{Class, known};
-use crate::vary::Range;
+use crate::score::Class;
+use crate::vary::{self, Range};
+pub(crate) use picture::draw;
 
 /// So many locks are the answer.
 pub const BEST: usize = 3;
 /// So many are simulated with changed constants.
-const FINALISTS: usize = 5;
+pub const FINALISTS: usize = 5;
 /// The locks of ours that a program may choose, beside the models of the locks of others.
-const OURS: [&str; 8] = [
-    "overlock",
-    "kernel_mutex",
-    "hybrid",
-    "hybrid_short",
-    "queued",
-    "pv_queued",
-    "mcs",
-    "ticket",
-];
+const OURS: &str = "overlock, kernel_mutex, hybrid, hybrid_short, queued, pv_queued, mcs, ticket";
 /// The locks that the picture has beside the best ones: ours, and what programs have.
 const BESIDE: [&str; 2] = ["overlock", "std"];
 /// The most lines of the picture.
@@ -44,30 +39,32 @@ const LINES: usize = 5;
 /// A range whose ends differ by less than this factor is one figure.
 const ONE: f64 = 1.05;
 
+/// A machine with a load, and the locks to choose from.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub machine: Arc<Machine>,
+    pub host: Arc<Host>,
+    pub workload: Workload,
+    pub threads: usize,
+    /// Those that take fewer threads are left out.
+    pub locks: Vec<&'static Entry>,
+}
+
 /// A lock with the load.
 #[derive(Clone, Debug, Serialize)]
 pub struct Standing {
-    pub lock: String,
-    pub ops_per_sec: f64,
-    /// Jain's index of fairness, if there were operations.
-    pub jain: Option<f64>,
-    pub cpu_s_per_mop: Option<f64>,
-    pub longest_ns: Option<f64>,
-    /// The ranges of these figures with constants a tenth smaller and larger, of the best locks.
-    pub ranges: Option<Ranges>,
-    /// Whether longer simulations would bring the same, where that is known.
-    pub settled: Option<bool>,
-    /// The other locks whose ranges meet that of this one.
-    pub level_with: Vec<String>,
-}
-
-/// The ranges of the figures of a lock.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Ranges {
-    pub ops_per_sec: Range,
-    pub jain: Option<Range>,
-    pub cpu_s_per_mop: Option<Range>,
-    pub longest_ns: Option<Range>,
+    /// The name that people use for it.
+    pub lock: &'static str,
+    #[serde(skip)]
+    case: Case,
+    #[serde(flatten)]
+    pub measured: Measured,
+    /// The range of the operations a second, with constants a tenth smaller and larger, of the best
+    /// locks. A lock that fails with some may make anything down to nothing.
+    pub range: Option<Range>,
+    /// The outcomes with those constants.
+    #[serde(skip)]
+    pub changed: Vec<Outcome>,
 }
 
 /// The answer.
@@ -84,9 +81,9 @@ pub struct Advice {
     /// The locks, the best first.
     pub locks: Vec<Standing>,
     /// Locks that failed, and how.
-    pub failed: Vec<(String, String)>,
+    pub failed: Vec<(&'static str, String)>,
     /// The best locks with other numbers of threads, if they were asked for.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<Advice>,
 }
 
 /// The locks to choose from if none are named.
@@ -94,37 +91,68 @@ pub fn candidates() -> Vec<&'static Entry> {
     let family = Family::Exclusive;
     let models = family.locks().iter();
     let models = models.filter(|lock| lock.origin == Origin::Model && lock.simulated.is_some());
-    let ours = OURS
-        .iter()
-        .filter_map(|name| locks::named(family, name).ok());
+    let ours = OURS.split(", ");
+    let ours = ours.filter_map(|name| locks::named(family, name).ok());
     ours.chain(models).collect()
 }
 
-impl Question {
-    /// Answers it, with curves over the number of threads if they are wanted.
-    pub fn answer(
-        &self,
-        options: &Options,
-        curves: bool,
-        mut done: impl FnMut(usize, usize, &Case),
-    ) -> Result<Advice, Error> {
-        let asked = std::slice::from_ref(self);
-        let Ranking { places, failed } = rank(asked, FINALISTS, options, &mut done)?.remove(0);
-        let mut locks: Vec<Standing> = places.iter().map(standing).collect();
-        for (one, other) in (0..locks.len()).tuple_combinations() {
-            let ranges = locks[one].ranges.zip(locks[other].ranges);
-            if ranges.is_some_and(|(a, b)| a.ops_per_sec.meets(b.ops_per_sec)) {
-                for (lock, level) in [(one, other), (other, one)] {
-                    let name = locks[level].lock.clone();
-                    locks[lock].level_with.push(name);
-                }
+/// Answers all questions. So many of the best locks of each are simulated again with changed
+/// constants, once it is known which those are.
+pub fn answer(
+    questions: &[Question],
+    finalists: usize,
+    options: &Options,
+    mut done: impl FnMut(usize, usize, &Case) + Send,
+) -> Result<Vec<Advice>, Error> {
+    let cases = questions.iter().flat_map(Question::cases).collect_vec();
+    let outcomes_of = outcomes(&cases, options, &mut done)?;
+    let mut plain = cases.into_iter().zip(outcomes_of);
+    let answers = questions.iter().map(|question| {
+        let mine = plain.by_ref().take(question.cases().count());
+        let standing = |(case, outcome): (Case, Outcome)| {
+            let lock = locks::plain(case.lock.name);
+            match outcome {
+                Ok(measured) => Either::Left(Standing::new(lock, case, measured)),
+                Err(error) => Either::Right((lock, error)),
             }
-        }
-        let curves = match curves {
-            true => self.curves(&places, options, &mut done)?,
-            false => Vec::new(),
         };
-        Ok(Advice {
+        let (mut locks, failed): (Vec<Standing>, _) = mine.partition_map(standing);
+        let rate = |standing: &Standing| standing.measured.ops_per_sec;
+        locks.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        question.with(locks, failed)
+    });
+    let mut answers = answers.collect_vec();
+    let best = answers.iter_mut().map(|answer| answer.locks.iter_mut());
+    let best = best.flat_map(|locks| locks.take(finalists)).collect_vec();
+    let changed = best
+        .iter()
+        .flat_map(|standing| vary::around(&standing.case));
+    let mut changed = outcomes(&changed.collect_vec(), options, done)?.into_iter();
+    for standing in best {
+        standing.changed = changed.by_ref().take(vary::COUNT).collect();
+        let rate = |outcome: &Outcome| outcome.as_ref().map_or(0.0, |m| m.ops_per_sec);
+        let rates = standing.changed.iter().map(rate);
+        standing.range = Range::of(rates.chain([standing.measured.ops_per_sec]));
+    }
+    Ok(answers)
+}
+
+impl Question {
+    fn cases(&self) -> impl Iterator<Item = Case> {
+        let locks = self.locks.iter().filter(|lock| lock.takes(self.threads));
+        locks.map(|lock| Case {
+            machine: Arc::clone(&self.machine),
+            host: Arc::clone(&self.host),
+            others: 0,
+            workload: self.workload,
+            lock,
+            threads: self.threads,
+            guests: 1,
+        })
+    }
+
+    pub(crate) fn with(&self, locks: Vec<Standing>, failed: Vec<(&'static str, String)>) -> Advice {
+        Advice {
             machine: self.machine.about.to_string(),
             cpus: self.machine.cpus(),
             host: self.host.name.to_string(),
@@ -133,89 +161,55 @@ impl Question {
             class: Class::of(self.machine.sockets, self.machine.cpus(), self.threads),
             locks,
             failed,
-            curves,
-        })
+            curves: Vec::new(),
+        }
     }
 
-    /// The best locks, and two for comparison, from one thread to four for each CPU.
-    fn curves(
+    /// Answers it, with curves over the number of threads if they are wanted: of the best locks and
+    /// two for comparison, from one thread to four for each CPU.
+    pub fn answer(
         &self,
-        places: &[Place],
         options: &Options,
-        done: impl FnMut(usize, usize, &Case),
-    ) -> Result<Vec<Curve>, Error> {
-        let beside = BESIDE.iter();
-        let beside = beside.filter_map(|name| places.iter().find(|place| place.name() == *name));
-        let chosen = places.iter().take(BEST).chain(beside);
-        let chosen = chosen.unique_by(|place| place.name()).take(LINES);
-        let cpus = self.machine.cpus();
-        let levels = [1, cpus / 4, cpus / 2, cpus, 2 * cpus, 4 * cpus];
-        let threads = levels.into_iter().chain([self.threads]);
-        let threads = threads.filter(|threads| (1..=overlock_sim::MOST_VCPUS).contains(threads));
-        let asked = threads.sorted().dedup().map(|threads| Self {
-            threads,
-            locks: chosen.clone().map(|place| place.case.lock).collect(),
-            machine: Arc::clone(&self.machine),
-            host: Arc::clone(&self.host),
-            workload: self.workload,
-        });
-        let rankings = rank(&asked.collect_vec(), 0, options, done)?;
-        let places = || rankings.iter().flat_map(|ranking| &ranking.places);
-        let curve = |lock: &str| {
-            let mine = places().filter(|place| place.name() == lock);
-            let points = mine.filter_map(|place| {
-                Rate::new(
-                    place.case.threads,
-                    place.measured.ops_per_sec,
-                    place.settled(),
-                )
+        curves: bool,
+        mut done: impl FnMut(usize, usize, &Case) + Send,
+    ) -> Result<Advice, Error> {
+        let asked = std::slice::from_ref(self);
+        let mut advice = answer(asked, FINALISTS, options, &mut done)?.remove(0);
+        if curves {
+            let cpus = advice.cpus;
+            let fewer = [1, cpus / 4, cpus / 2, cpus];
+            let threads = fewer.into_iter().chain([2 * cpus, 4 * cpus, self.threads]);
+            let threads = threads.sorted().dedup();
+            let threads = threads.filter(|threads| (1..=MOST_VCPUS).contains(threads));
+            let drawn = advice.drawn();
+            let mut locks = self.locks.clone();
+            locks.retain(|lock| drawn.contains(&locks::plain(lock.name)));
+            let asked = threads.map(|threads| Self {
+                threads,
+                locks: locks.clone(),
+                ..self.clone()
             });
-            Curve {
-                lock: lock.to_owned(),
-                points: points.collect(),
-            }
-        };
-        Ok(chosen.clone().map(|place| curve(place.name())).collect())
+            advice.curves = answer(&asked.collect_vec(), 0, options, done)?;
+        }
+        Ok(advice)
     }
-}
-
-/// The figures of a lock; which others are level is not known yet.
-fn standing(place: &Place) -> Standing {
-    let measured = &place.measured;
-    Standing {
-        lock: place.name().to_owned(),
-        ops_per_sec: measured.ops_per_sec,
-        jain: measured.fairness(),
-        cpu_s_per_mop: measured.cpu_s_per_mop,
-        longest_ns: measured.longest_ns(),
-        ranges: ranges(place),
-        settled: place.settled(),
-        level_with: Vec::new(),
-    }
-}
-
-/// None for a lock that was not simulated with changed constants, or fails with some.
-fn ranges(place: &Place) -> Option<Ranges> {
-    let changed = place.changed.iter().map(|outcome| outcome.measured().ok());
-    let all: Vec<&Measured> = changed
-        .chain([Some(&place.measured)])
-        .collect::<Option<_>>()?;
-    let range = |figure: fn(&Measured) -> Option<f64>| {
-        Range::of(all.iter().filter_map(|measured| figure(measured)))
-    };
-    (all.len() > 1).then_some(Ranges {
-        ops_per_sec: range(|measured| Some(measured.ops_per_sec))?,
-        jain: range(Measured::fairness),
-        cpu_s_per_mop: range(|measured| measured.cpu_s_per_mop),
-        longest_ns: range(Measured::longest_ns),
-    })
 }
 
 impl Advice {
+    /// The locks of the picture.
+    fn drawn(&self) -> Vec<&'static str> {
+        let names = self.locks.iter().map(|standing| standing.lock);
+        let beside = BESIDE.into_iter();
+        let beside = beside.filter(|lock| names.clone().contains(lock));
+        let drawn = names.clone().take(BEST).chain(beside);
+        drawn.unique().take(LINES).collect()
+    }
+
     /// Writes its picture.
     pub fn draw(&self, out: impl Write) -> io::Result<()> {
         let title = format!("{} on {}", self.workload, self.machine);
-        curves::write(out, &title, self.cpus, &self.curves)
+        let curves = self.curves.iter().collect_vec();
+        draw(out, &title, &self.drawn(), &curves)
     }
 
     /// For people: the three best locks, what each costs, and how sure it is.
@@ -225,15 +219,9 @@ impl Advice {
         let mut text = format!(
             "{machine}; host {host}\n{threads} threads on {cpus} CPUs ({class}), {workload}\n\n"
         );
-        let titles = [
-            "lock",
-            "Mop/s",
-            "Jain",
-            "CPU s/Mop",
-            "longest wait",
-            "how sure",
-        ];
-        let best = self.locks.iter().take(BEST).map(Standing::row);
+        let titles = "lock, Mop/s, Jain, CPU s/Mop, longest wait, how sure".split(", ");
+        let best = self.locks.iter().take(BEST);
+        let best = best.map(|standing| self.row(standing));
         text += &table(titles, best, |column| (1..5).contains(&column));
         let others = self.locks.iter().skip(BEST);
         let others = others.map(|other| format!("{} {}", other.lock, other.operations()));
@@ -246,47 +234,72 @@ impl Advice {
         }
         text += "\nA range is that of constants a tenth smaller and larger. Locks are level where \
                  their ranges meet.\n";
-        text + &known::told(class)
+        text + &class.told()
     }
-}
 
-/// A figure, or its range.
-fn cell(figure: Option<f64>, range: Option<Range>, write: fn(f64) -> String) -> String {
-    match range.filter(|range| range.high > ONE * range.low) {
-        Some(Range { low, high }) => format!("{} to {}", write(low), write(high)),
-        None => optional(figure, write),
+    fn row(&self, standing: &Standing) -> [String; 6] {
+        let level = |other: &&Standing| {
+            let ranges = standing.range.zip(other.range);
+            other.lock != standing.lock && ranges.is_some_and(|(a, b)| a.meets(b))
+        };
+        let level = self.locks.iter().filter(level);
+        let level = level.map(|other| other.lock).join(", ");
+        let mut sure = match level.as_str() {
+            "" => "ahead of all below it".to_owned(),
+            others => format!("level with {others}"),
+        };
+        let is_near = standing.varied().is_regime_change();
+        let fails = standing.changed.iter().any(Result::is_err);
+        let unsettled = standing.measured.is_unsettled();
+        for (is_so, what) in [
+            (is_near, "near a change of regime"),
+            (fails, "fails with other constants"),
+            (unsettled, "not settled"),
+        ] {
+            if is_so {
+                sure += &format!("; {what}");
+            }
+        }
+        let longest = |m: &Measured| m.waits.as_ref().map(|waits| waits.max_ns);
+        [
+            standing.lock.to_owned(),
+            standing.operations(),
+            standing.cell(Measured::fairness, |jain| format!("{jain:.2}")),
+            standing.cell(|m| m.cpu_s_per_mop, significant),
+            standing.cell(longest, time),
+            sure,
+        ]
     }
 }
 
 impl Standing {
-    fn operations(&self) -> String {
-        let range = self.ranges.map(|ranges| ranges.ops_per_sec);
-        cell(Some(self.ops_per_sec), range, rate)
+    pub(crate) fn new(lock: &'static str, case: Case, measured: Measured) -> Self {
+        Self {
+            lock,
+            case,
+            measured,
+            range: None,
+            changed: Vec::new(),
+        }
     }
 
-    fn row(&self) -> [String; 6] {
-        let range = |of: fn(&Ranges) -> Option<Range>| self.ranges.as_ref().and_then(of);
-        let operations = range(|ranges| Some(ranges.ops_per_sec));
-        let mut sure = match self.level_with.as_slice() {
-            _ if operations.is_none() => "not at all: it fails with other constants".to_owned(),
-            [] => "ahead of all below it".to_owned(),
-            others => format!("level with {}", others.join(", ")),
-        };
-        if operations.is_some_and(Range::is_regime_change) {
-            sure += "; near a change of regime";
+    /// The range of its operations, or the figure where it has none.
+    pub fn varied(&self) -> Range {
+        let high = self.measured.ops_per_sec;
+        self.range.unwrap_or(Range { low: high, high })
+    }
+
+    fn operations(&self) -> String {
+        self.cell(|m| Some(m.ops_per_sec), rate)
+    }
+
+    /// A figure, or its range.
+    fn cell(&self, figure: fn(&Measured) -> Option<f64>, write: fn(f64) -> String) -> String {
+        let changed = self.changed.iter().flatten();
+        let all = once(&self.measured).chain(changed).filter_map(figure);
+        match Range::of(all).filter(|range| range.high > ONE * range.low) {
+            Some(Range { low, high }) => format!("{} to {}", write(low), write(high)),
+            None => optional(figure(&self.measured), write),
         }
-        if self.settled == Some(false) {
-            sure += "; not settled";
-        }
-        let jain = |jain: f64| format!("{jain:.2}");
-        let cpu = range(|ranges| ranges.cpu_s_per_mop);
-        [
-            self.lock.clone(),
-            self.operations(),
-            cell(self.jain, range(|ranges| ranges.jain), jain),
-            cell(self.cpu_s_per_mop, cpu, significant),
-            cell(self.longest_ns, range(|ranges| ranges.longest_ns), time),
-            sure,
-        ]
     }
 }

@@ -1,10 +1,10 @@
 //! Simulations: what each is of, what it brings, and many of them at a time.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use itertools::Itertools;
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::probe::{Pass, Times};
@@ -16,7 +16,6 @@ use overlock_bench::world::sim::Simulated;
 use overlock_bench::world::{Workers, World};
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
-use overlock_sim::spec::{self, Spec};
 use serde::{Deserialize, Serialize};
 
 /// A lock with a load on a machine.
@@ -34,18 +33,8 @@ pub struct Case {
     pub guests: usize,
 }
 
-/// The result of a simulation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Outcome {
-    /// The lock failed.
-    Failed {
-        /// How.
-        error: String,
-    },
-    /// It brought this.
-    Measured(Box<Measured>),
-}
+/// The figures of a simulation, or how the lock failed.
+pub type Outcome = Result<Measured, String>;
 
 /// The figures of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -96,16 +85,6 @@ pub struct Options {
 /// In [`outcomes`] a build is so many times as long: it ends, and must be long against a slice.
 const BUILD: u32 = 10;
 
-impl Outcome {
-    /// The figures, or how the lock failed.
-    pub fn measured(&self) -> Result<&Measured, &str> {
-        match self {
-            Self::Measured(measured) => Ok(measured),
-            Self::Failed { error } => Err(error),
-        }
-    }
-}
-
 impl Measured {
     /// Jain's index, if there were operations: none at all are not even.
     pub fn fairness(&self) -> Option<f64> {
@@ -120,39 +99,22 @@ impl Measured {
         (all > 0).then(|| 100.0 * queued as f64 / all as f64)
     }
 
-    /// The longest wait in nanoseconds, if waits were timed.
-    pub fn longest_ns(&self) -> Option<f64> {
-        self.waits.as_ref().map(|waits| waits.max_ns)
+    /// Whether longer simulations may bring other figures.
+    pub fn is_unsettled(&self) -> bool {
+        self.simulation.settled == Some(false)
+    }
+}
+
+impl PartialEq for Case {
+    fn eq(&self, other: &Self) -> bool {
+        let numbers = |case: &Self| (case.threads, case.guests, case.others, case.workload);
+        numbers(self) == numbers(other)
+            && self.lock.name == other.lock.name
+            && (&self.machine, &self.host) == (&other.machine, &other.host)
     }
 }
 
 impl Case {
-    /// All of it, by names.
-    pub fn key(&self) -> String {
-        let (machine, cores) = (&self.machine.name, self.machine.all_cores());
-        let (host, workload, lock) = (&self.host.name, &self.workload, self.lock.name);
-        let (threads, guests, others) = (self.threads, self.guests, self.others);
-        format!(
-            "{machine} ({cores} cores), {host}, {workload}, {lock}, {threads} in {guests} beside \
-             {others}"
-        )
-    }
-
-    /// The same with another value of a key of its machine, or of its host.
-    ///
-    /// # Errors
-    ///
-    /// Says what is valid.
-    pub fn with(&self, key: &str, value: &str) -> Result<Self, String> {
-        let mut changed = self.clone();
-        if Host::keys().any(|of_host| of_host.name == key) {
-            changed.host = Arc::new(spec::with(Host::clone(&self.host), key, value)?);
-        } else {
-            changed.machine = Arc::new(spec::with(Machine::clone(&self.machine), key, value)?);
-        }
-        Ok(changed)
-    }
-
     /// Simulates it for so long. The same case brings the same, whatever else this program does.
     ///
     /// # Panics
@@ -207,81 +169,78 @@ impl Case {
 }
 
 /// Runs `simulate` for each of `numbers`, `jobs` of them at a time, until `interrupt` is raised.
-/// Calls `ended` with how many have ended, and each number with its outcome, in the order in which
-/// they end. That this machine has no room for a simulation says nothing about the lock, and is no
-/// outcome.
+/// Calls `ended` for each with its number and outcome, in the order in which they end. That this
+/// machine has no room for a simulation says nothing about the lock, and is no outcome.
 ///
 /// # Errors
 ///
 /// Those of `ended`. The simulations that run then are dropped.
-pub fn run<E>(
-    numbers: impl IntoIterator<Item = usize>,
+pub fn run<E: Send>(
+    numbers: impl Iterator<Item = usize> + Send,
     jobs: usize,
     interrupt: &Interrupt,
     simulate: impl Fn(usize) -> Result<Measured, Error> + Sync,
-    mut ended: impl FnMut(usize, usize, Result<Outcome, Error>) -> Result<(), E>,
+    ended: impl FnMut(usize, Result<Outcome, Error>) -> Result<(), E> + Send,
 ) -> Result<(), E> {
-    let simulate = &simulate;
-    thread::scope(|scope| {
-        let (send, receive) = mpsc::channel();
-        let mut waiting = numbers.into_iter().fuse();
-        let (mut running, mut count) = (0, 0);
-        loop {
-            while running < jobs.max(1)
-                && !interrupt.is_raised()
-                && let Some(number) = waiting.next()
-            {
-                let send = send.clone();
-                // A thread each: what a lock that panics has left on its thread is gone with it.
-                scope.spawn(move || {
-                    let result = catch_unwind(AssertUnwindSafe(|| simulate(number)));
-                    // The receiver is gone if the others have been given up.
-                    let _ = send.send((number, result));
-                });
-                running += 1;
-            }
-            if running == 0 {
-                return Ok(());
-            }
-            running -= 1;
-            let (number, result) = receive.recv().expect("the sender above is still there");
+    let (numbers, ended) = (Mutex::new(numbers), Mutex::new(ended));
+    let next = || numbers.lock().expect("an iterator does not panic").next();
+    let work = || {
+        while !interrupt.is_raised()
+            && let Some(number) = next()
+        {
+            // A thread each: what a lock that panics has left on its thread is gone with it.
+            let result = thread::scope(|scope| scope.spawn(|| simulate(number)).join());
             let outcome = match result.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
-                Ok(measured) => Ok(Outcome::Measured(Box::new(measured))),
-                Err(Error::Interrupted) => continue,
+                Ok(measured) => Ok(Ok(measured)),
+                Err(Error::Interrupted) => break,
                 Err(lacking @ Error::Spawn { .. }) => Err(lacking),
-                Err(error) => Ok(Outcome::Failed {
-                    error: error.to_string(),
-                }),
+                Err(error) => Ok(Err(error.to_string())),
             };
-            count += 1;
-            ended(count, number, outcome).inspect_err(|_| interrupt.raise())?;
+            let mut ended = ended.lock().expect("another worker has not panicked");
+            ended(number, outcome).inspect_err(|_| interrupt.raise())?;
         }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect_vec();
+        let mut workers = workers.into_iter();
+        workers.try_for_each(|worker| worker.join().expect("a worker does not panic"))
     })
 }
 
-/// The outcomes of all cases, in their order. Calls `done` after each with how many have ended, and
-/// of how many.
+/// The outcomes of all cases, in their order; equal ones are simulated once. Calls `done` after
+/// each simulation with how many have ended, and of how many.
 pub fn outcomes(
     cases: &[Case],
     options: &Options,
-    mut done: impl FnMut(usize, usize, &Case),
+    mut done: impl FnMut(usize, usize, &Case) + Send,
 ) -> Result<Vec<Outcome>, Error> {
     let simulate = |number: usize| {
-        let case: &Case = &cases[number];
+        let case = &cases[number];
         let is_build = matches!(case.workload, Workload::Build { .. });
         let round = options.round * if is_build { BUILD } else { 1 };
         case.simulate(options.seed, round, &options.interrupt)
     };
-    let mut outcomes = vec![None; cases.len()];
-    let ended = |count, number: usize, outcome: Result<Outcome, Error>| {
-        outcomes[number] = Some(outcome?);
-        done(count, cases.len(), &cases[number]);
-        Ok::<(), Error>(())
+    let first = |case| {
+        cases
+            .iter()
+            .position(|other| other == case)
+            .expect("itself")
     };
-    let all = 0..cases.len();
-    run(all, options.jobs, &options.interrupt, simulate, ended)?;
-    let all: Option<Vec<Outcome>> = outcomes.into_iter().collect();
-    all.ok_or(Error::Interrupted)
+    let firsts = cases.iter().map(first).collect_vec();
+    let numbers = firsts.iter().copied().unique().collect_vec();
+    let (all, mut count) = (numbers.len(), 0);
+    let mut outcomes = vec![None; cases.len()];
+    let ended = |number: usize, outcome: Result<Outcome, Error>| {
+        outcomes[number] = Some(outcome?);
+        count += 1;
+        done(count, all, &cases[number]);
+        Ok(())
+    };
+    let (jobs, interrupt) = (options.jobs, &options.interrupt);
+    run::<Error>(numbers.into_iter(), jobs, interrupt, simulate, ended)?;
+    let outcomes = firsts.into_iter().map(|first| outcomes[first].clone());
+    outcomes.collect::<Option<_>>().ok_or(Error::Interrupted)
 }
 
 #[cfg(test)]
@@ -293,17 +252,14 @@ pub(crate) mod tests {
 
     /// So many simulated operations a second.
     pub(crate) fn rate(ops_per_sec: f64) -> Measured {
-        Measured {
-            elapsed_s: 1.0,
+        let mut rate = Measured {
             ops_per_sec,
             total: ops_per_sec as u64,
             jain: 1.0,
-            simulation: Summary {
-                settled: Some(true),
-                ..Summary::default()
-            },
             ..Measured::default()
-        }
+        };
+        rate.simulation.settled = Some(true);
+        rate
     }
 
     /// A lock with so many threads on four cores.
@@ -330,82 +286,69 @@ pub(crate) mod tests {
         }
     }
 
-    /// The numbers of those that end, and their outcomes.
-    fn ended(
-        jobs: usize,
-        simulate: impl Fn(usize) -> Result<Measured, Error> + Sync,
-    ) -> Result<Vec<(usize, Outcome)>, Error> {
-        let mut all = Vec::new();
-        let ended = |count, number, outcome: Result<Outcome, Error>| {
-            all.push((number, outcome?));
-            assert_eq!(count, all.len());
-            Ok::<(), Error>(())
-        };
-        run(0..12, jobs, &Interrupt::default(), simulate, ended).map(|()| all)
-    }
-
+    /// Three wait for each other. A lock that fails does not end the others; a machine without room
+    /// for a simulation does, and says nothing about the lock.
     #[test]
-    fn so_many_run_at_a_time_and_are_told_as_they_end() {
-        let (here, most, second) = (AtomicUsize::new(0), AtomicUsize::new(0), Barrier::new(3));
-        let simulate = |number: usize| {
-            most.fetch_max(1 + here.fetch_add(1, Relaxed), Relaxed);
-            // The first three wait for each other, and the first of them for the end of others.
-            if number < 3 {
-                second.wait();
-            }
-            if number == 0 {
-                thread::sleep(Duration::from_millis(50));
-            }
-            here.fetch_sub(1, Relaxed);
-            Ok(rate(number as f64))
+    fn so_many_run_at_a_time_and_failures_are_outcomes() {
+        let (here, most, all) = (AtomicUsize::new(0), AtomicUsize::new(0), Barrier::new(3));
+        let ended = |lacks: usize| {
+            let mut outcomes = vec![None; 12];
+            let simulate = |number: usize| {
+                most.fetch_max(1 + here.fetch_add(1, Relaxed), Relaxed);
+                if number < 3 {
+                    all.wait();
+                }
+                here.fetch_sub(1, Relaxed);
+                match number {
+                    3 => Err(Error::Simulation("nobody is left".to_owned())),
+                    4 => panic!("the lock is held"),
+                    _ if number == lacks => Err(Error::Spawn {
+                        wanted: 4,
+                        got: 3,
+                        why: "no room".to_owned(),
+                    }),
+                    _ => Ok(rate(number as f64)),
+                }
+            };
+            let ended = |number: usize, outcome: Result<Outcome, Error>| {
+                outcomes[number] = Some(outcome.map_err(|error| error.to_string())?);
+                Ok::<(), String>(())
+            };
+            run(0..12, 3, &Interrupt::default(), simulate, ended).map(|()| outcomes)
         };
-        let mut all = ended(3, simulate).unwrap();
+        for (number, outcome) in ended(99).unwrap().into_iter().enumerate() {
+            match (number, outcome.unwrap()) {
+                (3, outcome) => assert_eq!(outcome.unwrap_err(), "did not end: nobody is left"),
+                (4, outcome) => assert_eq!(outcome.unwrap_err(), "panicked: the lock is held"),
+                (_, outcome) => assert_eq!(outcome, Ok(rate(number as f64))),
+            }
+        }
         assert_eq!(most.load(Relaxed), 3);
-        assert_ne!(all[0].0, 0, "the first is told as the first");
-        all.sort_by_key(|(number, _)| *number);
-        let each = (0..12).map(|number| (number, Outcome::Measured(Box::new(rate(number as f64)))));
-        assert!(all.into_iter().eq(each));
+        let lacking = ended(5).unwrap_err();
+        assert!(lacking.contains("3 of 4 threads"), "{lacking}");
     }
 
     #[test]
-    fn cases_that_differ_in_a_number_have_other_keys() {
-        let one = case("micro", "mcs", 4);
-        let changes: [fn(&mut Case); 3] = [
-            |case| case.threads = 8,
+    fn equal_cases_are_simulated_once() {
+        let one = case("micro:cs=50", "mcs", 4);
+        let changes: [fn(&mut Case); 5] = [
+            |_| (),
+            |case| case.threads = 3,
             |case| case.guests = 2,
             |case| case.others = 1,
+            |case| Arc::make_mut(&mut case.machine).costs.turn = overlock_sim::Time::ns(40),
         ];
-        for change in changes {
-            let mut other = one.clone();
-            change(&mut other);
-            assert_ne!(other.key(), one.key());
+        let mut cases = vec![one; 6];
+        for (case, change) in cases.iter_mut().zip(changes) {
+            change(case);
         }
-    }
-
-    /// A lock that fails does not end the others; a machine without room for a simulation does, and
-    /// says nothing about the lock.
-    #[test]
-    fn failures_and_panics_are_outcomes_and_a_lack_of_room_is_not() {
-        let simulate = |number: usize| match number {
-            3 => Err(Error::Simulation("nobody is left".to_owned())),
-            4 => panic!("the lock is held"),
-            _ => Ok(rate(1.0)),
-        };
-        let all = ended(0, simulate).unwrap();
-        let failures = all
-            .iter()
-            .filter_map(|(_, outcome)| outcome.measured().err());
-        let failures: Vec<&str> = failures.collect();
-        let both = ["did not end: nobody is left", "panicked: the lock is held"];
-        assert_eq!((all.len(), failures), (12, both.to_vec()));
-        let lacks = |_| {
-            Err(Error::Spawn {
-                wanted: 4,
-                got: 3,
-                why: "no room".to_owned(),
-            })
-        };
-        let lacking = ended(1, lacks).unwrap_err().to_string();
-        assert!(lacking.contains("3 of 4 threads"), "{lacking}");
+        let mut told = Vec::new();
+        let outcomes = outcomes(&cases, &options(200), |count, all, _| {
+            told.push((count, all))
+        });
+        let outcomes = outcomes.unwrap();
+        assert_eq!(told, [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]);
+        assert_eq!(outcomes[0], outcomes[5]);
+        assert_ne!(outcomes[0], outcomes[1]);
     }
 }

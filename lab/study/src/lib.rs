@@ -9,16 +9,12 @@
 //! | [`advise`] | which lock for which machine and load |
 //! | [`report`] | a load from a report of `overlock profile` |
 //! | [`which`] | which lock for which class of machines |
-//! | [`curves`] | locks over the number of threads, as a picture |
-//! | [`rank`] | locks with a load, the best first |
 //! | [`vary`] | how a figure changes with the constants of the cost model |
 //! | [`locks`] | locks by the names that people use |
 
 pub mod advise;
 pub mod case;
-pub mod curves;
 pub mod locks;
-pub mod rank;
 pub mod report;
 pub mod score;
 pub mod sweep;

@@ -4,15 +4,11 @@ use itertools::Itertools;
 use overlock_bench::registry::{Entry, Family};
 use overlock_sim::spec::meant;
 
-/// Before the name of a model.
-const MODEL: &str = "model:";
-
 /// Other names of models.
-const OTHERS: [(&str, &str); 4] = [
+const OTHERS: [(&str, &str); 3] = [
     ("pthread_mutex", "glibc"),
     ("pthread", "glibc"),
     ("parking_lot-0.12", "parking_lot"),
-    ("parking_lot 0.12", "parking_lot"),
 ];
 
 /// The lock of that name, if it runs on simulated machines. The name of a peer is that of its
@@ -22,27 +18,18 @@ const OTHERS: [(&str, &str); 4] = [
 ///
 /// Says which names there are.
 pub fn named(family: Family, name: &str) -> Result<&'static Entry, String> {
-    let simulated = || {
-        family
-            .locks()
-            .iter()
-            .filter(|lock| lock.simulated.is_some())
-    };
-    let others = || OTHERS.iter().map(|(other, _)| *other);
-    let other = OTHERS.iter().find(|(other, _)| *other == name.trim());
-    let wanted = other.map_or(name.trim(), |(_, name)| name);
-    let dashed = wanted.replace(' ', "-");
-    let names = [
-        wanted,
-        &format!("{MODEL}{wanted}"),
-        &format!("{MODEL}{dashed}"),
-    ];
-    let lock = names
-        .iter()
-        .find_map(|wanted| simulated().find(|lock| lock.name == *wanted));
+    let locks = family.locks().iter();
+    let mut locks = locks.filter(|lock| lock.simulated.is_some());
+    let dashed = name.trim().replace(' ', "-");
+    let other = OTHERS.iter().find(|(other, _)| *other == dashed);
+    let wanted = other.map_or(dashed.as_str(), |(_, name)| name);
+    let lock = locks
+        .clone()
+        .find(|lock| [lock.name, plain(lock.name)].contains(&wanted));
     lock.ok_or_else(|| {
-        let names = simulated().map(|lock| plain(lock.name)).collect_vec();
-        let meant = meant(name, &names.iter().copied().chain(others()).collect_vec());
+        let names = locks.by_ref().map(|lock| plain(lock.name)).collect_vec();
+        let others = OTHERS.iter().map(|(other, _)| *other);
+        let meant = meant(name, &names.iter().copied().chain(others).collect_vec());
         let names = names.join(", ");
         format!("there is no lock '{name}' to simulate{meant} locks are {names}")
     })
@@ -50,20 +37,5 @@ pub fn named(family: Family, name: &str) -> Result<&'static Entry, String> {
 
 /// The name that people use for a lock.
 pub fn plain(name: &str) -> &str {
-    name.strip_prefix(MODEL).unwrap_or(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_that_is_not_simulated_has_no_name() {
-        let name = |name| named(Family::Exclusive, name).map(|lock| lock.name);
-        assert_eq!(name("ticket"), Ok("ticket"));
-        for model in ["std", "overlock-mutex"] {
-            assert!(name(model).is_err(), "{model}: the program adds its model");
-        }
-        assert_eq!(plain("model:std"), "std");
-    }
+    name.strip_prefix("model:").unwrap_or(name)
 }

@@ -68,12 +68,13 @@ fn waited(profile: &Profile, lock: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use overlock_profile::{Lock, Run, Sum, Thread, Wait};
+    use overlock_profile::{Lock, Sum, Thread, Wait};
 
     use super::*;
 
-    /// Two threads that wait for the first lock, and three for the second.
-    fn profile() -> Profile {
+    /// Two threads wait for the first lock, and three for the second.
+    #[test]
+    fn a_report_becomes_a_load() {
         let lock = |(name, is_event): (&str, bool)| Lock {
             name: name.to_owned(),
             is_event,
@@ -81,43 +82,31 @@ mod tests {
             acquisitions: Some(1_000_000),
             ..Lock::default()
         };
-        let sum = |(lock, wait_ns)| Sum {
-            lock,
-            wait_ns,
-            ..Sum::default()
-        };
-        let wait = |(lock, thread)| Wait {
-            lock,
-            thread,
-            ..Wait::default()
-        };
-        let sums = [
-            (0, 5),
-            (1, 400_000_000),
-            (1, 600_000_000),
-            (2, u64::MAX / 4),
-        ];
-        let waits = [(1, 0), (1, 2), (1, 2), (1, 4), (0, 1), (0, 2)];
-        Profile {
-            run: Run {
-                seconds: 1.0,
-                cpus: 8,
-                ..Run::default()
-            },
+        let mut profile = Profile {
             threads: vec![Thread::default(); 5],
             locks: [("cache", false), ("queue", false), ("done", true)]
                 .map(lock)
                 .into(),
-            sums: sums.map(sum).into(),
-            waits: waits.map(wait).into(),
             ..Profile::default()
+        };
+        (profile.run.seconds, profile.run.cpus) = (1.0, 8);
+        for (lock, wait_ns) in [(0, 5), (1, 400_000_000), (1, 600_000_000), (2, 1 << 62)] {
+            let rest = Sum::default();
+            profile.sums.push(Sum {
+                lock,
+                wait_ns,
+                ..rest
+            });
         }
-    }
-
-    #[test]
-    fn a_report_becomes_a_load() {
+        for (lock, thread) in [(1, 0), (1, 2), (1, 2), (1, 4), (0, 1), (0, 2)] {
+            let rest = Wait::default();
+            profile.waits.push(Wait {
+                lock,
+                thread,
+                ..rest
+            });
+        }
         // Of three seconds of threads one was spent in waits: 2 us for each acquisition.
-        let found = load(&profile(), None).unwrap();
         let queue = Load {
             lock: "queue".to_owned(),
             threads: 3,
@@ -125,18 +114,16 @@ mod tests {
             gap: Some(1800.0),
             cpus: 8,
         };
-        assert_eq!(found, queue);
-        assert_eq!(load(&profile(), Some("cache")).unwrap().threads, 2);
-        // On one CPU they had a second.
-        let mut crowded = profile();
-        crowded.run.cpus = 1;
-        assert_eq!(load(&crowded, None).unwrap().gap, Some(800.0));
-        let event = load(&profile(), Some("done")).unwrap_err();
+        assert_eq!(load(&profile, None).unwrap(), queue);
+        assert_eq!(load(&profile, Some("cache")).unwrap().threads, 2);
+        let event = load(&profile, Some("done")).unwrap_err();
         assert!(event.contains("no lock 'done'"), "{event}");
-        let mut unknown = profile();
-        unknown.locks[1].acquisitions = None;
-        assert_eq!(load(&unknown, None).unwrap().gap, None);
-        unknown.locks.clear();
-        assert!(load(&unknown, None).is_err());
+        // On one CPU they had a second.
+        profile.run.cpus = 1;
+        assert_eq!(load(&profile, None).unwrap().gap, Some(800.0));
+        profile.locks[1].acquisitions = None;
+        assert_eq!(load(&profile, None).unwrap().gap, None);
+        profile.locks.clear();
+        assert!(load(&profile, None).is_err());
     }
 }

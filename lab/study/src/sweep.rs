@@ -1,39 +1,225 @@
 //! Many simulations: a grid of machines, hosts, workloads, vCPUs, locks and seeds, spread over the
 //! cores of this machine, or over several.
 //!
-//! | module | what is there |
-//! |---|---|
-//! | [`grid`] | which simulations there are, their order, and the part that a machine takes |
-//! | [`file`](mod@file) | the file of results, a line for each simulation, and their build |
-//! | [`table`] | the results for people |
+//! The results are a file: a line of JSON that says what the file is, then one for each simulation
+//! that has ended. Lines are only ever appended, each in one piece. A process that is killed in
+//! between leaves half a line at the end, which the next one removes; the rest is whole.
 
-pub mod file;
-pub mod grid;
 pub mod table;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use overlock_bench::error::Error as Failure;
+use indexmap::IndexMap;
+use itertools::{Itertools, iproduct};
+use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
+use overlock_bench::workload::Workload;
+use overlock_sim::host::Host;
+use overlock_sim::machine::Machine;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::case::{self, Case, Measured, Outcome};
-pub use file::{Build, Store};
-pub use grid::{Grid, Key, Load, Shard};
+use crate::locks;
+
+/// The most simulations of a grid: a week's work for a large cluster.
+pub const MOST_POINTS: usize = 1_000_000;
+/// The format of the first line, by which a file is known.
+const FORMAT: &str = "overlock sweep";
+/// Changes with the meaning of the lines.
+const VERSION: u32 = 5;
+/// A build without a repository says so.
+const UNKNOWN: &str = "commit unknown";
+
+/// The simulations: every combination, by names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grid {
+    /// The machines, each with its numbers of vCPUs.
+    pub machines: IndexMap<String, Vec<usize>>,
+    pub hosts: Vec<String>,
+    /// vCPUs of other guests, which want a CPU all the time.
+    pub others: Vec<usize>,
+    /// The workloads, all of one family.
+    pub workloads: Vec<String>,
+    /// The locks, which are simulated ones, of the workloads' family.
+    pub locks: Vec<String>,
+    pub seeds: Vec<u64>,
+    /// The simulated length of each.
+    pub seconds: f64,
+}
+
+/// The first line of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Header {
+    format: String,
+    version: u32,
+    /// The build that simulates: two that are equal have the same results.
+    build: String,
+    grid: Grid,
+}
+
+/// A simulation by its names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Key {
+    pub machine: String,
+    pub host: String,
+    pub others: usize,
+    pub workload: String,
+    pub vcpus: usize,
+    pub lock: String,
+    pub seed: u64,
+}
+
+/// Any other line. Nothing in it depends on the machine that simulates, or on how long that takes.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    #[serde(flatten)]
+    key: Key,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(flatten)]
+    measured: Option<Measured>,
+}
 
 /// A grid with the results that are known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The file of the results.
-    pub path: PathBuf,
-    /// The build that simulates.
-    pub build: Build,
-    pub grid: Grid,
-    /// All points, in the grid's order.
-    pub points: Vec<(Key, Case)>,
-    /// The outcome of each point, as far as it is known.
-    pub outcomes: Vec<Option<Outcome>>,
+    header: Header,
+    /// All simulations in the grid's order, with their outcomes as far as these are known.
+    pub results: IndexMap<Key, Option<Outcome>>,
+    /// So many results were there more than once.
+    pub duplicates: usize,
+}
+
+impl Grid {
+    /// All keys in their order: seeds change first, then locks, vCPUs, workloads, other guests,
+    /// hosts, machines. A lock that does not take so many vCPUs has none.
+    fn keys(&self) -> Result<Vec<Key>, String> {
+        let workload = self.workloads.first().map(|load| load.parse::<Workload>());
+        let workload = workload.ok_or("nothing to simulate: there is no workload")?;
+        let family = workload?.family();
+        let locks = self.locks.iter().map(|name| locks::named(family, name));
+        let locks: Vec<_> = locks.collect::<Result<_, String>>()?;
+        let (hosts, others, workloads) = (&self.hosts, &self.others, &self.workloads);
+        let of = |vcpus| iproduct!(hosts, others, workloads, vcpus, &locks, &self.seeds);
+        let mut sizes = self.machines.values().map(|vcpus| of(vcpus).size_hint().1);
+        let count = sizes.try_fold(0_usize, |sum, size| sum.checked_add(size?));
+        if count.is_none_or(|count| count > MOST_POINTS) {
+            return Err(format!("more than {MOST_POINTS} simulations"));
+        }
+        let keys = self.machines.iter().flat_map(|(machine, vcpus)| {
+            let all = of(vcpus).filter(|(.., vcpus, lock, _)| lock.takes(**vcpus));
+            all.map(|(host, &others, workload, &vcpus, lock, &seed)| Key {
+                machine: machine.clone(),
+                host: host.clone(),
+                others,
+                workload: workload.clone(),
+                vcpus,
+                lock: lock.name.to_owned(),
+                seed,
+            })
+        });
+        let keys = keys.collect_vec();
+        match keys.is_empty() {
+            true => Err("nothing to simulate: no lock takes so many vCPUs".to_owned()),
+            false => Ok(keys),
+        }
+    }
+}
+
+impl Key {
+    /// The machine, host and workload: all but the lock and the seed.
+    pub fn place(&self) -> String {
+        let (machine, host, workload, vcpus) =
+            (&self.machine, &self.host, &self.workload, self.vcpus);
+        let others = match self.others {
+            0 => String::new(),
+            others => format!(" beside {others} of others"),
+        };
+        format!("{machine}, {host}, {workload}, {vcpus} vCPUs{others}")
+    }
+
+    /// The simulation of that name.
+    ///
+    /// # Panics
+    ///
+    /// If there is none. A program knows the names of its own grid.
+    pub fn case(&self) -> Case {
+        let workload: Workload = self.workload.parse().expect("a workload");
+        Case {
+            machine: Arc::new(Machine::named(&self.machine).expect("a machine")),
+            host: Arc::new(Host::named(&self.host).expect("a host")),
+            others: self.others,
+            workload,
+            lock: locks::named(workload.family(), &self.lock).expect("a lock"),
+            threads: self.vcpus,
+            guests: 1,
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, seed {}", self.place(), self.lock, self.seed)
+    }
+}
+
+/// A line of a file.
+fn line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("names and numbers can be written") + "\n"
+}
+
+/// The line of a result.
+fn record(key: &Key, outcome: &Outcome) -> String {
+    line(&Record {
+        key: key.clone(),
+        error: outcome.clone().err(),
+        measured: outcome.clone().ok(),
+    })
+}
+
+/// The lines that are whole.
+fn whole(content: &[u8]) -> Result<&str, String> {
+    let end = content.iter().rposition(|&byte| byte == b'\n');
+    let whole = &content[..end.map_or(0, |end| end + 1)];
+    std::str::from_utf8(whole).map_err(|error| format!("is damaged: {error}"))
+}
+
+impl Header {
+    fn read(text: &str) -> Result<Self, String> {
+        let header = serde_json::from_str::<Self>(text.lines().next().unwrap_or_default());
+        let is_ours = |header: &Self| header.format == FORMAT && header.version == VERSION;
+        header
+            .ok()
+            .filter(is_ours)
+            .ok_or_else(|| format!("is no file of `overlock-lab sim sweep`, format {VERSION}"))
+    }
+
+    /// Complains unless `part` is of the same grid and build. Nobody knows whether two builds that
+    /// are unknown are the same.
+    fn expect(&self, part: &Self) -> Result<(), String> {
+        let (ours, theirs) = (&self.build, &part.build);
+        if ours != theirs {
+            return Err(format!(
+                "is of {theirs}, whose results are not those of {ours}"
+            ));
+        }
+        if ours.contains(UNKNOWN) {
+            return Err(format!("is of {ours}: it may be another build"));
+        }
+        let (ours, theirs) = (json!(self.grid), json!(part.grid));
+        let mut keys = theirs.as_object().into_iter().flatten();
+        match keys.find(|(key, value)| ours[key] != **value) {
+            Some((key, value)) => Err(format!("is of another grid, with {key} {value}")),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Sweep {
@@ -41,39 +227,148 @@ impl Sweep {
     ///
     /// # Errors
     ///
-    /// Those of [`Grid::points`].
-    pub fn new(path: &Path, build: Build, grid: Grid) -> Result<Self, String> {
-        let points = grid.points()?;
-        Ok(Self {
-            path: path.to_owned(),
+    /// Says why there cannot be such a grid. Names may be of another version of this program.
+    pub fn new(build: String, grid: Grid) -> Result<Self, String> {
+        Self::of(Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
             build,
             grid,
-            outcomes: vec![None; points.len()],
-            points,
         })
     }
 
-    /// The points with results, and these.
+    fn of(header: Header) -> Result<Self, String> {
+        let keys = header.grid.keys()?;
+        Ok(Self {
+            header,
+            results: keys.into_iter().map(|key| (key, None)).collect(),
+            duplicates: 0,
+        })
+    }
+
+    /// Joins the results of files, in any order; `None` if none has any. Calls `empty` for each
+    /// that does not even have a whole first line.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, is of another kind, or contradicts another one. Simulations depend
+    /// on nothing but their settings and the build.
+    pub fn merge(paths: &[PathBuf], mut empty: impl FnMut(&Path)) -> Result<Option<Self>, String> {
+        let mut merged: Option<Self> = None;
+        for path in paths {
+            let mut join = |content: &[u8]| {
+                let text = whole(content)?;
+                if text.is_empty() {
+                    empty(path);
+                    return Ok(());
+                }
+                let header = Header::read(text)?;
+                match &mut merged {
+                    Some(merged) => merged.header.expect(&header)?,
+                    None => merged = Some(Self::of(header)?),
+                }
+                merged.iter_mut().try_for_each(|merged| merged.take(text))
+            };
+            let content = fs::read(path).map_err(|error| error.to_string());
+            let joined = content.and_then(|content| join(&content));
+            joined.map_err(|why: String| format!("{}: {why}", path.display()))?;
+        }
+        Ok(merged)
+    }
+
+    /// Takes over the results of a file.
+    fn take(&mut self, text: &str) -> Result<(), String> {
+        for (number, line) in (1..).zip(text.lines()).skip(1) {
+            let damaged = |why: &dyn fmt::Display| format!("line {number} is damaged: {why}");
+            let record: Record = serde_json::from_str(line).map_err(|error| damaged(&error))?;
+            let key = record.key;
+            let outcome = match (record.error, record.measured) {
+                (Some(error), _) => Err(error),
+                (None, Some(measured)) => Ok(measured),
+                (None, None) => return Err(damaged(&"there are no figures")),
+            };
+            match self.results.get_mut(&key) {
+                None => return Err(format!("line {number} is not of this grid: {key}")),
+                Some(Some(before)) if *before != outcome => {
+                    return Err(format!("line {number} contradicts another result: {key}"));
+                }
+                Some(Some(_)) => self.duplicates += 1,
+                Some(unknown) => *unknown = Some(outcome),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all results as a file, in the grid's order.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        out.write_all(line(&self.header).as_bytes())?;
+        for (key, outcome) in self.known() {
+            out.write_all(record(key, outcome).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Opens its file, or makes it, and takes over the results that are there already.
+    ///
+    /// # Errors
+    ///
+    /// If the file is of something else or of another build, or was changed. If it cannot be
+    /// written, or another process writes it now.
+    pub fn open(&mut self, path: &Path) -> Result<File, String> {
+        let opened = self.opened(path);
+        opened.map_err(|why| format!("{}: {why}", path.display()))
+    }
+
+    fn opened(&mut self, path: &Path) -> Result<File, Box<dyn std::error::Error>> {
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err("results need a file".into());
+        }
+        // Some file systems of clusters have no locks: there the user must give each shard its
+        // file.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err("another sweep writes to it now".into());
+        }
+        let (mut content, header) = (Vec::new(), line(&self.header));
+        file.read_to_end(&mut content)?;
+        let text = whole(&content)?;
+        if !text.is_empty() || !header.as_bytes().starts_with(&content) {
+            self.header.expect(&Header::read(text)?)?;
+            self.take(text)?;
+        }
+        file.set_len(text.len() as u64)?;
+        file.seek(io::SeekFrom::End(0))?;
+        if text.is_empty() {
+            file.write_all(header.as_bytes())?;
+        }
+        Ok(file)
+    }
+
+    /// The results that are known.
     pub fn known(&self) -> impl Iterator<Item = (&Key, &Outcome)> {
-        let all = self.points.iter().zip(&self.outcomes);
-        all.filter_map(|((key, _), outcome)| Some((key, outcome.as_ref()?)))
+        let all = self.results.iter();
+        all.filter_map(|(key, outcome)| Some((key, outcome.as_ref()?)))
     }
 
-    /// The points without results.
-    pub fn missing(&self) -> impl Iterator<Item = &Key> {
-        let all = self.points.iter().zip(&self.outcomes);
-        all.filter_map(|((key, _), outcome)| outcome.is_none().then_some(key))
-    }
-
-    /// The points that failed, and how they did.
-    pub fn failures(&self) -> impl Iterator<Item = (&Key, &str)> {
+    /// The simulations that failed, and how they did.
+    pub fn failures(&self) -> impl Iterator<Item = (&Key, &String)> {
         self.known()
-            .filter_map(|(key, outcome)| Some((key, outcome.measured().err()?)))
+            .filter_map(|(key, outcome)| Some((key, outcome.as_ref().err()?)))
     }
 
-    /// Simulates the points of these numbers that have no result yet, so many at a time, until
-    /// `interrupt` is raised. Appends each to the store as it ends, and calls `ended` with how many
-    /// have ended, and the last of them.
+    /// The simulations without results, in a part of the grid for one of several machines: those at
+    /// every so-manieth place, counted from 1. Neighbours in a grid cost about the same, so this
+    /// balances.
+    pub fn missing(&self, (index, parts): (usize, usize)) -> impl Iterator<Item = &Key> {
+        let mine = self.results.iter().skip(index - 1).step_by(parts);
+        mine.filter_map(|(key, outcome)| outcome.is_none().then_some(key))
+    }
+
+    /// Simulates the missing results of a part, so many at a time, until `interrupt` is raised.
+    /// Appends each to the file as it ends, and calls `ended` with how many have ended, and the
+    /// last of them.
     ///
     /// # Errors
     ///
@@ -81,65 +376,25 @@ impl Sweep {
     /// that run then are dropped.
     pub fn run(
         &mut self,
-        numbers: impl IntoIterator<Item = usize>,
+        part: (usize, usize),
         jobs: usize,
-        store: &mut Store,
+        file: &mut File,
         interrupt: &Interrupt,
-        simulate: impl Fn(&Key, &Case) -> Result<Measured, Failure> + Sync,
-        mut ended: impl FnMut(usize, &Key),
+        simulate: impl Fn(&Key) -> Result<Measured, Error> + Sync,
+        mut ended: impl FnMut(usize, &Key) + Send,
     ) -> Result<(), String> {
-        let Self {
-            points, outcomes, ..
-        } = self;
-        let numbers = numbers.into_iter();
-        let left: Vec<usize> = numbers.filter(|&at| outcomes[at].is_none()).collect();
-        let simulate = |at: usize| simulate(&points[at].0, &points[at].1);
-        case::run(left, jobs, interrupt, simulate, |count, at, outcome| {
-            let (key, _) = &points[at];
+        let left = self.missing(part).cloned().collect_vec();
+        let (numbers, mut count) = (0..left.len(), 0);
+        let simulate = |number: usize| simulate(&left[number]);
+        case::run(numbers, jobs, interrupt, simulate, |number, outcome| {
+            let key = &left[number];
             let outcome = outcome.map_err(|lacking| lacking.to_string())?;
-            store.append(key, &outcome)?;
-            outcomes[at] = Some(outcome);
+            let written = file.write_all(record(key, &outcome).as_bytes());
+            written.map_err(|error| format!("the result cannot be written: {error}"))?;
+            self.results.insert(key.clone(), Some(outcome));
+            count += 1;
             ended(count, key);
             Ok(())
         })
     }
-}
-
-/// Joins the results of parts, in any order, and counts those that were there more than once;
-/// `None` for no part at all.
-///
-/// # Errors
-///
-/// If parts are of different grids or builds, or disagree about a point. Simulations depend on
-/// nothing but their settings and the build.
-pub fn merge(mut parts: Vec<Sweep>) -> Result<Option<(Sweep, usize)>, String> {
-    let Some((first, others)) = parts.split_first() else {
-        return Ok(None);
-    };
-    others.iter().try_for_each(|part| part.expect(first))?;
-    let mut duplicates = 0;
-    let mut outcomes = Vec::new();
-    for (at, (key, _)) in first.points.iter().enumerate() {
-        let of = |part: &'_ Sweep| {
-            part.outcomes[at]
-                .clone()
-                .map(|has| (part.path.clone(), has))
-        };
-        let mut all = parts.iter().filter_map(of);
-        let Some((origin, outcome)) = all.next() else {
-            outcomes.push(None);
-            continue;
-        };
-        for (path, other) in all {
-            if other != outcome {
-                let origin = origin.display();
-                let why = format!("contradicts {origin}, although both are of one build ({key})");
-                return Err(file::about(&path, why));
-            }
-            duplicates += 1;
-        }
-        outcomes.push(Some(outcome));
-    }
-    let first = parts.swap_remove(0);
-    Ok(Some((Sweep { outcomes, ..first }, duplicates)))
 }

@@ -6,7 +6,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::iter::once;
 use std::sync::Arc;
@@ -19,11 +18,10 @@ use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::Serialize;
 
+use crate::advise::{self, Advice, Question, Standing};
 use crate::case::{Case, Options};
-use crate::curves::{self, Curve, Rate};
-use crate::rank::{Place, Question, rank};
+use crate::score::Class;
 use crate::score::text::{Form, rows};
-use crate::score::{Class, known};
 use crate::vary::Range;
 
 /// The classes of machines: a name, what it is, and the machine that stands for it.
@@ -69,7 +67,7 @@ pub const SECTIONS: [(&str, &str, &str); 3] = [
 ];
 
 /// Threads for each CPU.
-pub const LEVELS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
+const LEVELS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 
 /// The locks, by the names that people use: ours, a queue of spinners, and what programs have.
 pub const LOCKS: [&str; 6] = [
@@ -91,44 +89,33 @@ const DRAWN: (&str, &str, [&str; 5]) = (
     ["overlock", "hybrid_short", "mcs", "std", "glibc"],
 );
 
-/// A lock with a load on a machine.
-#[derive(Clone, Debug, Serialize)]
-pub struct Standing {
-    pub lock: String,
-    pub ops_per_sec: f64,
-    /// Its range with constants a tenth smaller and larger, of the best; the figure of the others.
-    pub varied: Range,
-    /// That range, widened by the error of the score.
-    pub range: Range,
-    /// Whether longer simulations would bring the same, where that is known.
-    pub settled: Option<bool>,
-}
-
 /// A machine with a load, and all locks.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
     /// The class of the machine, by its name in [`PLACES`].
     pub place: &'static str,
-    pub cpus: usize,
     /// The section, by its name in [`SECTIONS`].
     pub section: &'static str,
     /// Threads for each CPU.
     pub level: f64,
-    pub threads: usize,
-    /// The class of the score.
-    pub class: Class,
-    /// The locks, the best first.
-    pub locks: Vec<Standing>,
-    /// Locks that failed, and how.
-    pub failed: Vec<(String, String)>,
+    /// The error of the score in the class of this load, by which ranges are widened.
+    pub error: f64,
+    #[serde(flatten)]
+    pub advice: Advice,
 }
 
 impl Cell {
+    /// The range of a lock's operations, with the error of the score.
+    fn range(&self, standing: &Standing) -> Range {
+        standing.varied().widened(self.error)
+    }
+
     /// The locks whose ranges meet that of the best one, and the other ones: worse than the best
     /// one, whatever the error.
-    pub fn split(&self) -> (Vec<&Standing>, Vec<&Standing>) {
-        let best = |lock: &Standing| self.locks[0].range.meets(lock.range);
-        self.locks.iter().partition(|lock| best(lock))
+    fn split(&self) -> (Vec<&Standing>, Vec<&Standing>) {
+        let locks = &self.advice.locks;
+        let level = |lock: &&Standing| self.range(&locks[0]).meets(self.range(lock));
+        locks.iter().partition(level)
     }
 }
 
@@ -141,79 +128,42 @@ pub fn cells(
     places: &[String],
     locks: &[&'static Entry],
     options: &Options,
-    done: impl FnMut(usize, usize, &Case),
+    done: impl FnMut(usize, usize, &Case) + Send,
 ) -> Result<Vec<Cell>, Error> {
     let wanted = |place: &str| places.is_empty() || places.iter().any(|wanted| wanted == place);
     let places = PLACES.iter().filter(|(place, _, _)| wanted(place));
-    let (mut cells, questions): (Vec<Cell>, Vec<Question>) = iproduct!(places, LEVELS, SECTIONS)
-        .map(|((place, _, machine), level, (section, _, workload))| {
+    let all = iproduct!(places, LEVELS, SECTIONS).collect_vec();
+    let questions = all
+        .iter()
+        .map(|((_, _, machine), level, (_, _, workload))| {
             let machine = Machine::named(machine).expect("a machine");
-            let cpus = machine.cpus();
-            let threads = (level * cpus as f64) as usize;
-            let cell = Cell {
-                place,
-                cpus,
-                section,
-                level,
-                threads,
-                class: Class::of(machine.sockets, cpus, threads),
-                locks: Vec::new(),
-                failed: Vec::new(),
-            };
-            let question = Question {
+            Question {
+                threads: (level * machine.cpus() as f64) as usize,
                 machine: Arc::new(machine),
                 host: Arc::new(Host::threads()),
                 workload: workload.parse().expect("a workload"),
-                threads,
                 locks: locks.to_vec(),
-            };
-            (cell, question)
-        })
-        .unzip();
-    let rankings = rank(&questions, VARIED, options, done)?;
-    for (cell, ranking) in cells.iter_mut().zip(rankings) {
-        let error = known::of(cell.class).map_or(0.0, |known| known.error);
-        let standing = |place| standing(place, error);
-        cell.locks = ranking.places.iter().filter_map(standing).collect();
-        cell.failed = ranking.failed;
-    }
-    Ok(cells)
-}
-
-fn standing(place: &Place, error: f64) -> Option<Standing> {
-    let ops_per_sec = place.measured.ops_per_sec;
-    // A lock that fails with other constants may make anything down to nothing.
-    let changed = place.changed.iter().map(|outcome| outcome.measured());
-    let changed = changed.map(|measured| measured.map_or(0.0, |m| m.ops_per_sec));
-    let varied = Range::of(once(ops_per_sec).chain(changed))?;
-    Some(Standing {
-        lock: place.name().to_owned(),
-        ops_per_sec,
-        varied,
-        range: varied.widened(error),
-        settled: place.settled(),
-    })
+            }
+        });
+    let answers = advise::answer(&questions.collect_vec(), VARIED, options, done)?;
+    let cell = |((&(place, _, _), level, (section, _, _)), advice): (_, Advice)| Cell {
+        place,
+        section,
+        level,
+        error: advice.class.known().map_or(0.0, |known| known.error),
+        advice,
+    };
+    Ok(all.into_iter().zip(answers).map(cell).collect())
 }
 
 /// Draws the picture, if its class is among the cells.
 pub fn draw(out: impl Write, cells: &[Cell]) -> io::Result<()> {
     let (place, section, locks) = DRAWN;
-    let mine = cells.iter();
-    let mine = mine.filter(|cell| (cell.place, cell.section) == (place, section));
-    let curve = |name: &str| {
-        let points = mine.clone().filter_map(|cell| {
-            let lock = cell.locks.iter().find(|lock| lock.lock == name)?;
-            Rate::new(cell.threads, lock.ops_per_sec, lock.settled)
-        });
-        Curve {
-            lock: name.to_owned(),
-            points: points.collect(),
-        }
-    };
+    let mine = |cell: &&Cell| (cell.place, cell.section) == (place, section);
+    let advices = cells.iter().filter(mine).map(|cell| &cell.advice);
     let (machine, times) = (about(&PLACES, place), about(&SECTIONS, section));
     let title = format!("Simulated: {machine}, {section} sections ({times})");
-    let cpus = mine.clone().next().map_or(1, |cell| cell.cpus);
-    curves::write(out, &title, cpus, &locks.map(curve))
+    advise::draw(out, &title, &locks, &advices.collect_vec())
 }
 
 /// The description of a name of [`PLACES`] or [`SECTIONS`].
@@ -227,63 +177,48 @@ pub fn describe(form: Form, cells: &[Cell]) -> String {
     let sections = SECTIONS.map(|(section, about, _)| format!("{section}: {about}"));
     let titles = ["machine", "threads"].into_iter();
     let titles = titles.chain(sections.iter().map(String::as_str));
-    let lines = cells.chunk_by(|a, b| (a.place, a.threads) == (b.place, b.threads));
+    let lines = cells.chunk_by(|a, b| (a.place, a.level) == (b.place, b.level));
     let lines = lines.map(|line| {
-        let threads = format!("{} ({}x)", line[0].threads, line[0].level);
+        let threads = format!("{} ({}x)", line[0].advice.threads, line[0].level);
         let begin = [about(&PLACES, line[0].place).to_owned(), threads];
         begin.into_iter().chain(line.iter().map(best))
     });
     let table = rows(form, &titles.collect_vec(), |_| false, lines);
     let mut text = format!("{table}\n{}\n", behind(form, cells));
-    let known = Class::ALL.map(|class| known::of(class).map(|known| scored(class, known.error)));
-    text.extend(known.into_iter().flatten());
-    for cell in cells {
-        for (lock, why) in &cell.failed {
-            let (place, threads, section) = (cell.place, cell.threads, cell.section);
-            let _ = writeln!(
-                text,
-                "{lock} failed ({place}, {threads} threads, {section}): {why}"
-            );
-        }
-    }
+    text.extend(Class::ALL.into_iter().filter_map(scored));
     text
 }
 
-fn scored(class: Class, error: f64) -> String {
-    format!("- Error of the score, {class}: {error:.2}.\n")
+fn scored(class: Class) -> Option<String> {
+    let error = class.known()?.error;
+    Some(format!("- Error of the score, {class}: {error:.2}.\n"))
 }
 
 /// The best locks of a cell, the range of the best one, and what else to know of them.
 fn best(cell: &Cell) -> String {
-    let Some(best) = cell.locks.first() else {
+    let Some(best) = cell.advice.locks.first() else {
         return "none".to_owned();
     };
     let (level, behind) = cell.split();
-    let named = |locks: &[&Standing]| locks.iter().map(|lock| &lock.lock).join(", ");
+    let named = |locks: &[&Standing]| locks.iter().map(|lock| lock.lock).join(", ");
     let locks = match behind.len() {
         0 if level.len() > 1 => "any".to_owned(),
         count if level.len() > count => format!("any but {}", named(&behind)),
         _ => named(&level),
     };
-    let mut text = format!(
-        "{locks}: {} to {}",
-        rate(best.range.low),
-        rate(best.range.high)
-    );
+    let Range { low, high } = cell.range(best);
+    let mut text = format!("{locks}: {} to {}", rate(low), rate(high));
     let mut told = |what: &str, is_so: fn(&Standing) -> bool| {
-        let locks = level
-            .iter()
-            .copied()
-            .filter(|lock| is_so(lock))
-            .collect_vec();
+        let locks = level.iter().copied().filter(|lock| is_so(lock));
+        let locks = locks.collect_vec();
         if !locks.is_empty() {
             text += &format!("; {what}: {}", named(&locks));
         }
     };
     told("near a change of regime", |lock| {
-        lock.varied.is_regime_change()
+        lock.varied().is_regime_change()
     });
-    told("not settled", |lock| lock.settled == Some(false));
+    told("not settled", |lock| lock.measured.is_unsettled());
     text
 }
 
@@ -292,22 +227,23 @@ fn behind(form: Form, cells: &[Cell]) -> String {
     let levels = LEVELS.map(|level| format!("{level}x"));
     let titles = once("behind, with threads for each CPU of");
     let titles = titles.chain(levels.iter().map(String::as_str));
-    let count = |name: &str, level: f64| {
-        let mine = cells
-            .iter()
-            .filter(|cell| (cell.level - level).abs() < 1e-9);
-        let mine = mine.filter(|cell| cell.locks.iter().any(|lock| lock.lock == name));
-        let is_behind = |cell: &&Cell| cell.split().1.iter().any(|lock| lock.lock == name);
-        format!(
-            "{} of {}",
-            mine.clone().filter(is_behind).count(),
-            mine.count()
-        )
-    };
-    let locks = cells.iter().flat_map(|cell| &cell.locks);
-    let lines = locks.map(|lock| &lock.lock).unique().sorted().map(|name| {
-        let counts = LEVELS.map(|level| count(name, level));
-        once(name.clone()).chain(counts)
+    let has = |locks: &[&Standing], name: &str| locks.iter().any(|lock| lock.lock == name);
+    let names = cells.iter().flat_map(|cell| &cell.advice.locks);
+    let names = names.map(|lock| lock.lock).unique().sorted();
+    let lines = names.map(|name| {
+        let counts = LEVELS.map(|level| {
+            let mine = cells
+                .iter()
+                .filter(|cell| cell.level.total_cmp(&level).is_eq());
+            let splits = mine.map(Cell::split).collect_vec();
+            let behind = splits
+                .iter()
+                .filter(|(_, behind)| has(behind, name))
+                .count();
+            let level = splits.iter().filter(|(level, _)| has(level, name)).count();
+            format!("{behind} of {}", behind + level)
+        });
+        once(name.to_owned()).chain(counts)
     });
     rows(form, &titles.collect_vec(), |column| column > 0, lines)
 }

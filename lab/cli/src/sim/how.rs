@@ -56,7 +56,7 @@ impl How {
 
     /// Shows how far the simulations are. Several rounds of them may follow each other; how many
     /// there are is known once the first has ended.
-    pub fn progress(&self) -> impl FnMut(usize, usize, &Case) {
+    pub fn progress(&self) -> impl FnMut(usize, usize, &Case) + Send {
         let quiet = self.quiet;
         let mut progress = None;
         move |ended, all, case: &Case| {

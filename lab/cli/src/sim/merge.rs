@@ -1,9 +1,9 @@
 //! `overlock-lab sim merge`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use overlock_study::sweep::Sweep;
 use overlock_study::sweep::table::render;
-use overlock_study::sweep::{Sweep, merge};
 
 use super::sweep::verdict;
 use crate::exit::Exit;
@@ -35,26 +35,24 @@ pub struct Args {
 
 /// Joins the parts that `args` name.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let mut parts = Vec::new();
-    for path in &args.parts {
-        match Sweep::read(path).map_err(Exit::usage)? {
-            Some(part) => parts.push(part),
-            None if args.quiet => {}
-            None => crate::tell!("overlock-lab: {} has no results yet", name(path)),
+    let empty = |path: &Path| {
+        if !args.quiet {
+            crate::tell!("overlock-lab: {} has no results yet", name(path));
         }
-    }
-    let merged = merge(parts).map_err(Exit::usage)?;
-    let (sweep, duplicates) = merged.ok_or_else(|| Exit::usage("no part has any results"))?;
+    };
+    let sweep = Sweep::merge(&args.parts, empty).map_err(Exit::usage)?;
+    let sweep = sweep.ok_or_else(|| Exit::usage("no part has any results"))?;
     let files = Files::open([("--out", &args.out)])?;
     let stdout = files.use_stdout();
     files.write([&|out| sweep.write(out)])?;
-    let missing = sweep.missing().count();
+    let missing = sweep.missing((1, 1)).count();
     if !args.quiet {
         print_beside(stdout, &render(&sweep, width()))?;
-        if duplicates > 0 {
+        if sweep.duplicates > 0 {
+            let duplicates = sweep.duplicates;
             crate::tell!("overlock-lab: {duplicates} results were there more than once");
         }
-        for key in sweep.missing().take(NAMED) {
+        for key in sweep.missing((1, 1)).take(NAMED) {
             crate::tell!("overlock-lab: missing: {key}");
         }
         if missing > NAMED {
@@ -65,7 +63,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         0 => verdict(&sweep),
         missing => Err(Exit::Failed(format!(
             "{missing} of {} simulations are missing",
-            sweep.points.len()
+            sweep.results.len()
         ))),
     }
 }

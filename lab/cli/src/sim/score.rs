@@ -1,12 +1,11 @@
 //! `overlock-lab sim score`
 
-use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
 use overlock_report::json;
-use overlock_study::score::text::{self, Form, figures, summary};
-use overlock_study::score::{Figure, Folder, Half, Score, simulate_all};
+use overlock_study::score::text::{Form, figures, summary};
+use overlock_study::score::{Figure, Folder, Score, simulate_all};
 
 use super::how::{self, How};
 use crate::exit::Exit;
@@ -37,11 +36,6 @@ pub struct Args {
     #[arg(long)]
     vary: bool,
 
-    /// Score the half `calibrate` once with each of these values of a key, of the machines or of
-    /// their hosts: the way to choose a constant
-    #[arg(long = "try", value_name = "KEY=VALUE,…", conflicts_with_all = ["vary", "json"])]
-    tried: Option<String>,
-
     /// List the groups and their documents, and exit
     #[arg(long)]
     list: bool,
@@ -56,10 +50,11 @@ pub struct Args {
 
 /// The figures that `args` ask for.
 fn chosen(args: &Args) -> Result<Vec<Figure>, Exit> {
-    let folders: Vec<Folder> = match args.data.as_slice() {
-        [] => vec![Folder::Published],
-        paths => paths.iter().cloned().map(Folder::At).collect(),
+    let folders: Result<Vec<Folder>, String> = match args.data.as_slice() {
+        [] => Ok(vec![Folder::published()]),
+        paths => paths.iter().map(|path| Folder::read(path)).collect(),
     };
+    let folders = folders.map_err(Exit::usage)?;
     let all: Result<Vec<_>, String> = folders.iter().map(Folder::figures).collect();
     let mut all = all.map_err(Exit::usage)?.concat();
     let mut names: Vec<&str> = all.iter().map(|figure| figure.row.group.as_str()).collect();
@@ -98,19 +93,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let files = Files::open([("--json", &args.how.json)])?;
     let options = args.how.options()?;
-    let score = |figures: &[Figure]| {
-        let results = simulate_all(figures, args.vary, &options, args.how.progress());
-        let results = results.map_err(how::failed)?;
-        Ok::<Score, Exit>(Score::new(figures, &results))
-    };
-    if let Some(text) = &args.tried {
-        let (key, tries) = tries(&chosen, text)?;
-        let scores = tries.into_iter();
-        let scores = scores.map(|(value, figures)| Ok((value, score(&figures)?)));
-        let scores: Result<Vec<_>, Exit> = scores.collect();
-        return told(text::tries(form, &key, &scores?));
-    }
-    let score = score(&chosen)?;
+    let outcomes = simulate_all(&chosen, args.vary, &options, args.how.progress());
+    let score = Score::new(&chosen, &outcomes.map_err(how::failed)?);
     if !args.how.quiet && !files.use_stdout() {
         told(summary(form, &score) + "\n" + &figures(form, &score))?;
     }
@@ -125,28 +109,6 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
 }
 
-/// A key, and the figures with each of its values.
-type Tries = (String, Vec<(String, Vec<Figure>)>);
-
-/// The figures of `--try`. The half `score` chooses no constant.
-fn tries(chosen: &[Figure], text: &str) -> Result<Tries, Exit> {
-    let bad = |why: &dyn Display| Exit::usage(format!("--try {text}: {why}"));
-    if chosen.iter().any(|figure| figure.half() == Half::Score) {
-        let why = "constants are chosen by the half calibrate alone: add --half calibrate";
-        return Err(bad(&why));
-    }
-    let Some((key, values)) = text.split_once('=') else {
-        return Err(bad(&"it has the form KEY=VALUE,…"));
-    };
-    let with = |value: &str| {
-        let figures = chosen.iter().map(|figure| figure.with(key, value));
-        let figures: Result<Vec<Figure>, _> = figures.collect();
-        Ok((value.to_owned(), figures.map_err(|error| bad(&error))?))
-    };
-    let all: Result<Vec<_>, Exit> = values.split(',').map(with).collect();
-    Ok((key.to_owned(), all?))
-}
-
 fn list(figures: &[Figure]) -> String {
     let mut text = String::new();
     for group in figures.chunk_by(|a, b| a.row.group == b.row.group) {
@@ -159,11 +121,7 @@ fn list(figures: &[Figure]) -> String {
 
 /// Checks the options as [`run`] does.
 pub fn check(args: &Args) -> Result<(), Exit> {
-    let chosen = chosen(args)?;
-    match &args.tried {
-        Some(text) => tries(&chosen, text).map(drop),
-        None => Ok(()),
-    }
+    chosen(args).map(drop)
 }
 
 const EXAMPLES: &str = "\
@@ -171,7 +129,6 @@ Examples:
   overlock-lab sim score                               all figures; minutes
   overlock-lab sim score --half score --json score.json
   overlock-lab sim score qdisc rwsem --vary            two groups, with ranges
-  overlock-lab sim score --half calibrate --try request=0.25,0.33,0.5
   overlock-lab sim score --data my-figures             figures of a folder of yours
 
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 bad use, 130 interrupted. A figure that is far off is no failure.";

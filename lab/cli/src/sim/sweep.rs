@@ -1,13 +1,12 @@
 //! `overlock-lab sim sweep`
 
-use std::collections::HashSet;
-use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use itertools::Itertools;
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::registry::Entry;
 use overlock_bench::workload::Workload;
@@ -16,14 +15,14 @@ use overlock_sim::engine;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use overlock_sim::spec::Spec;
-use overlock_study::sweep::grid::{MOST_POINTS, machine_name};
-use overlock_study::sweep::{Grid, Key, Load, Shard, Sweep};
+use overlock_study::sweep::{Grid, Key, MOST_POINTS, Sweep};
 
 use super::build;
 use super::machine::{self, MOST_VCPUS};
 use super::run::locks;
 use crate::exit::Exit;
 use crate::measure::ending;
+use crate::measure::load::level;
 use crate::measure::progress::Progress;
 use crate::number::{simulated_seconds, whole};
 
@@ -77,10 +76,10 @@ pub struct Args {
         long,
         value_delimiter = ',',
         value_name = "N,…",
-        value_parser = loads,
+        value_parser = vcpus,
         required = true
     )]
-    vcpus: Vec<Loads>,
+    vcpus: Vec<Vcpus>,
 
     /// The workloads, as that of `sim`: names, names with changed keys (micro:cs=95:ncs=1us), and
     /// files
@@ -111,8 +110,8 @@ pub struct Args {
     out: PathBuf,
 
     /// Run a part of the simulations only: 3/16 is the third sixteenth
-    #[arg(long, value_name = "N/PARTS", default_value = "1/1")]
-    shard: Shard,
+    #[arg(long, value_name = "N/PARTS", value_parser = shard, default_value = "1/1")]
+    shard: (usize, usize),
 
     /// Simulations at a time [default: as many as there are CPUs, or as memory has room for]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_JOBS))]
@@ -146,24 +145,50 @@ impl Choice {
         let hosts: Vec<Host> = all(&args.hosts, fixed)?;
         let workloads: Vec<Workload> = all(&args.workloads, |text| machine::read(text, &[]))?;
         // clap sees to it that no list is empty.
-        let mut locks = locks(&workloads[0], &args.locks)?;
+        let first = &workloads[0];
+        if let Some(other) = workloads.iter().find(|one| one.family() != first.family()) {
+            let both = format!("{} and {}", first.name(), other.name());
+            return Err(Exit::usage(format!(
+                "{both} are for different kinds of locks, and need a sweep each"
+            )));
+        }
+        let mut locks = locks(first, &args.locks)?;
+        let of_each = machines.iter().map(|machine| {
+            let each = args.vcpus.iter().flat_map(|vcpus| vcpus.on(machine));
+            (machine_name(machine), each.unique().collect_vec())
+        });
         let grid = Grid {
-            machines: once(machines.iter().map(machine_name)),
-            hosts: once(hosts.iter().map(|host| host.name.to_string())),
-            others: once(flat(&args.others).map(|others| others as usize)),
-            workloads: once(workloads.iter().map(Workload::to_string)),
-            vcpus: once(args.vcpus.iter().flatten().cloned()),
-            locks: once(locks.iter().map(|lock| lock.name.to_owned())),
-            seeds: once(flat(&args.seeds)),
+            machines: of_each.collect(),
+            hosts: hosts
+                .iter()
+                .map(|host| host.name.to_string())
+                .unique()
+                .collect(),
+            others: flat(&args.others).map(|others| others as usize).collect(),
+            workloads: workloads.iter().map(Workload::to_string).unique().collect(),
+            locks: locks
+                .iter()
+                .map(|lock| lock.name.to_owned())
+                .unique()
+                .collect(),
+            seeds: flat(&args.seeds).collect(),
             seconds: args.seconds.as_secs_f64(),
         };
-        let sweep = Sweep::new(&args.out, build::this(), grid).map_err(Exit::usage)?;
-        let loads = sweep.grid.vcpus.iter();
-        let vcpus = loads.flat_map(|load| machines.iter().filter_map(|on| load.on(on).ok()));
-        let most = vcpus.max().unwrap_or(1);
+        let vcpus = |(name, vcpus): (&String, &Vec<usize>)| {
+            let most = vcpus.iter().copied().max().unwrap_or(1);
+            if most <= MOST_VCPUS.0 {
+                return Ok(most);
+            }
+            let (room, why) = MOST_VCPUS;
+            Err(Exit::usage(format!(
+                "{most} vCPUs on {name} are more than 1 to {room}, {why}"
+            )))
+        };
+        let mut vcpus = grid.machines.iter().map(vcpus);
+        let most = vcpus.fold_ok(1, usize::max)?;
         locks.retain(|lock| !lock.takes(most));
-        let vcpus = sweep.points.iter().map(|(key, _)| key.vcpus).max();
-        let vcpus = vcpus.unwrap_or(1);
+        let sweep = Sweep::new(build::this(), grid).map_err(Exit::usage)?;
+        let vcpus = sweep.results.keys().map(|key| key.vcpus).max().unwrap_or(1);
         let room = (engine::most_stacks() / vcpus).max(1);
         let jobs = args.jobs.unwrap_or_else(|| cpus().min(room));
         if jobs > room {
@@ -180,10 +205,13 @@ impl Choice {
     }
 }
 
-/// Each of them once, in their order.
-fn once<T: Clone + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut seen = HashSet::new();
-    values.filter(|value| seen.insert(value.clone())).collect()
+/// Its name, with the number of its cores where it has lost some.
+fn machine_name(machine: &Machine) -> String {
+    let whole = Machine::named(&machine.name).map(|whole| whole.all_cores());
+    match machine.all_cores() {
+        cores if Ok(cores) == whole => machine.name.to_string(),
+        cores => format!("{}:cores={cores}", machine.name),
+    }
 }
 
 /// A machine or a host that is the same tomorrow.
@@ -203,8 +231,9 @@ fn all<T>(words: &[String], what: impl Fn(&str) -> Result<T, Exit>) -> Result<Ve
     words.iter().map(|word| what(word.trim())).collect()
 }
 
+/// All numbers of the ranges, each once.
 fn flat(ranges: &[RangeInclusive<u64>]) -> impl Iterator<Item = u64> {
-    ranges.iter().cloned().flatten()
+    ranges.iter().cloned().flatten().unique()
 }
 
 /// Parses a number, or a range of numbers.
@@ -229,15 +258,41 @@ fn range(
 }
 
 /// The numbers of vCPUs that a word stands for.
-type Loads = Vec<Load>;
+#[derive(Clone, Debug)]
+enum Vcpus {
+    Numbers(RangeInclusive<u64>),
+    /// So many for each CPU of the machine.
+    Level(f64),
+}
+
+impl Vcpus {
+    /// Those on this machine.
+    fn on(&self, machine: &Machine) -> Vec<usize> {
+        match self {
+            Self::Numbers(numbers) => numbers.clone().map(|number| number as usize).collect(),
+            Self::Level(level) => vec![((level * machine.cpus() as f64).round() as usize).max(1)],
+        }
+    }
+}
 
 /// Parses a number of vCPUs, a range of numbers, or a level of overcommit.
-fn loads(text: &str) -> Result<Loads, String> {
-    if text.trim().ends_with(['x', 'X']) {
-        return Ok(vec![text.parse()?]);
+fn vcpus(text: &str) -> Result<Vcpus, String> {
+    match text.trim().ends_with(['x', 'X']) {
+        true => level(text).map(Vcpus::Level),
+        false => range(1, MOST_VCPUS.0 as u64)(text).map(Vcpus::Numbers),
     }
-    let numbers = range(1, MOST_VCPUS.0 as u64)(text)?;
-    Ok(numbers.map(|number| Load::Vcpus(number as usize)).collect())
+}
+
+/// Parses a part of the simulations, and the number of parts.
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.trim().split_once('/');
+    match parts.map(|(index, count)| (index.parse(), count.parse())) {
+        Some((Ok(index), Ok(count))) if (1..=count).contains(&index) => Ok((index, count)),
+        _ => Err(
+            "must be a part and the number of parts, such as 3/16; parts are counted from 1"
+                .to_owned(),
+        ),
+    }
 }
 
 /// Runs the simulations that `args` describe, as far as they have not been run.
@@ -252,14 +307,10 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             "--out -: results need a file, from which the sweep goes on",
         ));
     }
-    let mut store = sweep.open().map_err(Exit::usage)?;
-    let mine: Vec<usize> = args.shard.of(sweep.points.len()).collect();
-    let left = |sweep: &Sweep| {
-        mine.iter()
-            .filter(|at| sweep.outcomes[**at].is_none())
-            .count()
-    };
-    let (all, todo) = (mine.len(), left(&sweep));
+    let mut file = sweep.open(&args.out).map_err(Exit::usage)?;
+    let (index, parts) = args.shard;
+    let all = (sweep.results.len() + parts - index) / parts;
+    let todo = sweep.missing(args.shard).count();
     let tell = |text: &str| {
         if !args.quiet {
             crate::tell!("overlock-lab: {text}");
@@ -280,18 +331,18 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     ending::on_interrupt(Arc::clone(&interrupt))?;
     let progress = Progress::of(todo, "simulation", args.quiet);
     let ended = sweep.run(
-        mine.iter().copied(),
+        args.shard,
         jobs,
-        &mut store,
+        &mut file,
         &interrupt,
-        |key, case| case.simulate(key.seed, args.seconds, &interrupt),
+        |key| key.case().simulate(key.seed, args.seconds, &interrupt),
         |ended, key: &Key| {
             progress.at(ended, &format!("{}, {} vCPUs", key.lock, key.vcpus));
         },
     );
     progress.finish();
-    ended.map_err(Exit::Failed)?;
-    let rest = left(&sweep);
+    ended.map_err(|why| Exit::Failed(format!("{}: {why}", args.out.display())))?;
+    let rest = sweep.missing(args.shard).count();
     if rest > 0 {
         let done = all - rest;
         tell(&format!(

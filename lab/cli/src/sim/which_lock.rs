@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     files.write([&|out| draw(out, &cells), &|out| json::write(out, &cells)])?;
     for lock in &locks {
-        let beyond = |most: usize| cells.iter().any(|cell| cell.threads > most);
+        let beyond = |most: usize| cells.iter().any(|cell| cell.advice.threads > most);
         if let Some(most) = lock.most_threads.filter(|&most| beyond(most))
             && !args.how.quiet
         {
@@ -69,12 +69,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             );
         }
     }
-    match cells.iter().find(|cell| !cell.failed.is_empty()) {
+    match cells.iter().find_map(|cell| cell.advice.failed.first()) {
         None => Ok(()),
-        Some(cell) => Err(Exit::Failed(format!(
-            "{} failed: {}",
-            cell.failed[0].0, cell.failed[0].1
-        ))),
+        Some((lock, why)) => Err(Exit::Failed(format!("{lock} failed: {why}"))),
     }
 }
 

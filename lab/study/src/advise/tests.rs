@@ -1,86 +1,89 @@
 //! Answers.
 
-use overlock_sim::host::Host;
-use overlock_sim::machine::Machine;
-
 use super::*;
-use crate::case::tests::options;
+use crate::case::tests::{case, options, rate};
 
-fn advice(threads: usize, names: &[&str], curves: bool) -> Advice {
+fn question(threads: usize, names: &[&str]) -> Question {
     let named = |name: &&str| locks::named(Family::Exclusive, name).unwrap();
-    let question = Question {
-        machine: Arc::new(Machine::named("graviton3:cores=4").unwrap()),
-        host: Arc::new(Host::threads()),
-        workload: "micro:cs=200ns:ncs=1us".parse().unwrap(),
+    let case = case("micro:cs=200ns:ncs=1us", names[0], threads);
+    Question {
+        machine: case.machine,
+        host: case.host,
+        workload: case.workload,
         threads,
         locks: names.iter().map(named).collect(),
-    };
-    let answer = question.answer(&options(300), curves, |_, _, _| ());
-    answer.unwrap()
+    }
+}
+
+fn answer_of(threads: usize, names: &[&str], curves: bool) -> Advice {
+    let question = question(threads, names);
+    question
+        .answer(&options(300), curves, |_, _, _| ())
+        .unwrap()
 }
 
 #[test]
 fn the_best_locks_come_first_with_their_ranges() {
     let names = ["ticket", "mcs", "hybrid", "queued", "pv_queued", "unfair"];
-    let mut advice = advice(4, &names, true);
+    let mut advice = answer_of(4, &names, true);
     let locks = &advice.locks;
     assert_eq!(locks.len(), names.len());
-    assert!(locks.is_sorted_by(|a, b| a.ops_per_sec >= b.ops_per_sec));
+    let ops = |standing: &Standing| standing.measured.ops_per_sec;
+    assert!(locks.is_sorted_by(|a, b| ops(a) >= ops(b)));
     for (place, standing) in locks.iter().enumerate() {
-        assert_eq!(standing.ranges.is_some(), place < FINALISTS, "{standing:?}");
-        if let Some(ranges) = standing.ranges {
-            let Range { low, high } = ranges.ops_per_sec;
-            assert!((low..=high).contains(&standing.ops_per_sec) && low < high);
-        }
-        for other in &standing.level_with {
-            let mut level = locks
-                .iter()
-                .filter(|lock| lock.level_with.contains(&standing.lock));
-            assert!(level.any(|lock| lock.lock == *other), "{standing:?}");
-        }
+        assert_eq!(standing.range.is_some(), place < FINALISTS, "{standing:?}");
+        let Range { low, high } = standing.varied();
+        assert!((low..=high).contains(&ops(standing)), "{standing:?}");
+        assert!(place >= FINALISTS || low < high, "{standing:?}");
     }
-    // The picture has the best three; none of the two for comparison is among the locks. In so
-    // short a time, locks in line make nothing with more threads than CPUs.
-    assert_eq!(advice.curves.len(), BEST);
-    let points = advice.curves.iter().flat_map(|curve| &curve.points);
-    let counts = points
-        .map(|point| point.threads)
-        .unique()
-        .sorted()
-        .collect_vec();
-    assert_eq!(counts[..3], [1, 2, 4]);
-    assert!(
-        counts[3..].iter().all(|count| [8, 16].contains(count)),
-        "{counts:?}"
-    );
-    let mut picture = Vec::new();
-    advice.draw(&mut picture).unwrap();
-    let picture = String::from_utf8(picture).unwrap();
-    assert!(picture.contains(&advice.locks[0].lock));
-
+    let counts = advice.curves.iter().map(|curve| curve.threads);
+    assert_eq!(counts.collect_vec(), [1, 2, 4, 8, 16]);
+    // The picture has the best three; none of the two for comparison is among the locks.
+    assert!(advice.curves.iter().all(|curve| curve.locks.len() == BEST));
     let text = advice.describe();
-    assert!(text.contains("4 threads on 4 CPUs (one socket)"), "{text}");
-    assert!(text.contains("The others, in Mop/s:"), "{text}");
+    for part in ["4 threads on 4 CPUs (one socket)", "The others, in Mop/s:"] {
+        assert!(text.contains(part), "{text}");
+    }
     // One figure says nothing where a constant changes a lock's regime.
-    advice.locks[0].ranges.as_mut().unwrap().ops_per_sec = Range {
-        low: 33e6,
-        high: 143e6,
-    };
+    let changed = [Ok(rate(33e6)), Err("it hangs".to_owned()), Ok(rate(143e6))];
+    advice.locks[0].changed = changed.into();
+    advice.locks[0].range = Range::of([0.0, 143e6]);
     let told = advice.describe();
-    assert!(
-        told.contains("33.0 to 143") && told.contains("; near a change of regime"),
-        "{told}"
-    );
+    let sure = "; near a change of regime; fails with other constants";
+    assert!(told.contains(" to 143") && told.contains(sure), "{told}");
 }
 
-/// A lock that takes fewer threads is no answer.
 #[test]
 fn locks_that_take_fewer_threads_are_left_out() {
-    let advice = advice(130, &["pv_ticket_small", "unfair"], false);
-    let names = advice.locks.iter().map(|lock| lock.lock.as_str());
+    let advice = answer_of(130, &["pv_ticket_small", "unfair"], false);
     assert_eq!(
-        (names.collect_vec(), advice.class),
-        (vec!["unfair"], Class::Overcommit)
+        advice.locks.iter().map(|lock| lock.lock).collect_vec(),
+        ["unfair"]
     );
-    assert!(advice.curves.is_empty());
+    assert_eq!((advice.class, advice.curves.len()), (Class::Overcommit, 0));
+}
+
+#[test]
+fn a_collapse_has_a_logarithmic_axis_and_what_has_not_settled_is_hollow() {
+    let drawn = |last: f64, settled: bool| {
+        let curve = |(threads, ops): (usize, f64)| {
+            let mut measured = rate(ops);
+            measured.simulation.settled = Some(settled || threads == 4);
+            let standing = Standing::new("mcs", case("micro", "mcs", 1), measured);
+            question(threads, &["mcs"]).with(vec![standing], Vec::new())
+        };
+        let mut advice = curve((4, 1e6));
+        advice.curves = [(4, 1e6), (8, last), (16, 0.0)].map(curve).into();
+        let mut picture = Vec::new();
+        advice.draw(&mut picture).unwrap();
+        let picture = String::from_utf8(picture).unwrap();
+        let has = ["mcs", "second, log scale", "has not settled"];
+        (
+            has.map(|text| picture.contains(text)),
+            picture.matches("<circle").count(),
+        )
+    };
+    assert_eq!(drawn(2e5, true), ([true, false, false], 2));
+    assert_eq!(drawn(5e4, true), ([true, true, false], 2));
+    assert_eq!(drawn(2e5, false), ([true, false, true], 3));
 }

@@ -1,11 +1,12 @@
 //! How well simulated figures agree with published ones.
 
-use std::collections::HashMap;
+use std::iter::once;
 
 use itertools::Itertools;
 use overlock_bench::error::Error;
 use serde::Serialize;
 
+use super::Class;
 use super::data::{Figure, Half, Row};
 use crate::case::{Case, Options, Outcome, outcomes};
 use crate::vary::{self, Range};
@@ -13,74 +14,21 @@ use crate::vary::{self, Range};
 /// Two locks differ if one has this many times the operations of the other.
 const DIFFER: f64 = 1.2;
 
-/// The classes of figures, each with a goal of its own, in the order of the report.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display, strum::EnumString,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// No more threads than CPUs, on one socket.
-    #[strum(serialize = "one socket")]
-    OneSocket,
-    /// The same on several.
-    #[strum(serialize = "across sockets")]
-    AcrossSockets,
-    /// More threads than CPUs.
-    #[strum(serialize = "overcommit")]
-    Overcommit,
-}
-
-impl Class {
-    /// All of them, in the order of the report.
-    pub const ALL: [Self; 3] = [Self::OneSocket, Self::AcrossSockets, Self::Overcommit];
-
-    /// The class of so many threads on such a machine.
-    pub fn of(sockets: usize, cpus: usize, threads: usize) -> Self {
-        match threads {
-            _ if threads > cpus => Self::Overcommit,
-            2.. if sockets > 1 => Self::AcrossSockets,
-            _ => Self::OneSocket,
-        }
-    }
-
-    /// The largest mean error that is wanted.
-    pub fn goal(self) -> f64 {
-        match self {
-            Self::OneSocket => 0.2,
-            Self::AcrossSockets => 0.35,
-            Self::Overcommit => 0.5,
-        }
-    }
-}
-
 /// The share of orders that is wanted.
 pub const ORDERS_GOAL: f64 = 0.9;
 
-/// The outcomes of each case by its key: with the cost model as it is, then with changed constants.
-pub type Results = HashMap<String, Vec<Outcome>>;
-
-/// All simulations that `figures` need, also with changed constants if `vary` says so. Calls `done`
-/// after each with how many have ended, and of how many.
+/// The outcomes of all simulations that `figures` need: of each as it is, then with changed
+/// constants if `vary` says so. Calls `done` after each with how many have ended, and of how many.
 pub fn simulate_all(
     figures: &[Figure],
     vary: bool,
     options: &Options,
-    done: impl FnMut(usize, usize, &Case),
-) -> Result<Results, Error> {
-    let cases = figures
-        .iter()
-        .flat_map(Figure::cases)
-        .unique_by(|case| case.key());
-    let (mut keys, mut all) = (Vec::new(), Vec::new());
-    for case in cases {
-        all.push(case.clone());
-        if vary {
-            all.extend(vary::around(case));
-        }
-        keys.resize(all.len(), case.key());
-    }
-    let outcomes = outcomes(&all, options, done)?;
-    Ok(keys.into_iter().zip(outcomes).into_group_map())
+    done: impl FnMut(usize, usize, &Case) + Send,
+) -> Result<Vec<Outcome>, Error> {
+    let changes = if vary { vary::COUNT } else { 0 };
+    let cases = figures.iter().flat_map(Figure::cases);
+    let cases = cases.flat_map(|case| once(case.clone()).chain(vary::around(case).take(changes)));
+    outcomes(&cases.collect_vec(), options, done)
 }
 
 /// A figure beside the simulated one.
@@ -105,16 +53,21 @@ pub struct Line {
     /// The lock by its own name.
     #[serde(skip)]
     lock: &'static str,
-    /// As [`Unit::better`](super::data::Unit::better).
+    /// As in a [`Unit`](super::data::Unit).
     #[serde(skip)]
     better: f64,
 }
 
-/// The sums of some figures. Errors are means of absolute logarithms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Sum {
+/// A group, or a class of a half. Errors are means of absolute logarithms.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    pub name: String,
+    pub half: Half,
+    /// Its documents, if it is a group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub source: String,
     pub figures: usize,
-    /// Those without a simulated figure.
+    /// Figures without a simulated one.
     pub failed: usize,
     /// Pairs of locks that differ.
     pub orders: usize,
@@ -128,28 +81,9 @@ pub struct Sum {
     pub null: Option<f64>,
     /// One minus the error over that of the null model, of figures that have one.
     pub skill: Option<f64>,
-}
-
-/// A group, or a class of a half.
-#[derive(Clone, Debug, Serialize)]
-pub struct Part {
-    pub name: String,
-    pub half: Half,
-    /// Its documents, if it is a group.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub source: String,
-    #[serde(flatten)]
-    pub sum: Sum,
-    /// Whether it has all that is wanted of a class.
+    /// Whether it has all that is wanted of a class, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reached: Option<bool>,
-}
-
-impl Part {
-    /// The class that it is.
-    pub fn class(&self) -> Option<Class> {
-        self.name.parse().ok()
-    }
 }
 
 /// The score.
@@ -163,22 +97,17 @@ pub struct Score {
 }
 
 impl Score {
-    /// Judges `figures` by the results of their cases.
-    pub fn new(figures: &[Figure], results: &Results) -> Self {
-        let mut lines: Vec<Line> = figures.iter().map(|f| Line::new(f, results)).collect();
+    /// Judges `figures` by the outcomes of [`simulate_all`].
+    pub fn new(figures: &[Figure], outcomes: &[Outcome]) -> Self {
+        let each = outcomes.len() / figures.iter().flat_map(Figure::cases).count();
+        let mut outcomes = outcomes.chunks(each);
+        let line = |figure| Line::new(figure, &mut outcomes);
+        let mut lines: Vec<Line> = figures.iter().map(line).collect();
         fit(&mut lines);
         let mut groups = parts(&lines, |line| line.row.group.clone());
-        for part in &mut groups {
-            let rows = lines.iter().map(|line| &line.row);
-            let rows = rows.filter(|row| row.group == part.name);
-            part.source = rows.map(|row| &row.source).dedup().join("; ");
-        }
-        let worst = |part: &Part| part.sum.skill.unwrap_or(f64::INFINITY);
+        let worst = |part: &Part| part.skill.unwrap_or(f64::INFINITY);
         groups.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         let mut classes = parts(&lines, |line| line.class.to_string());
-        for part in &mut classes {
-            part.reached = part.class().map(|class| part.sum.reaches(class));
-        }
         classes.sort_by_key(|part| (part.half, part.class()));
         Self {
             groups,
@@ -195,44 +124,42 @@ impl Score {
 }
 
 impl Line {
-    fn new(figure: &Figure, results: &Results) -> Self {
+    /// The next of `outcomes` are those of the figure.
+    fn new<'o>(figure: &Figure, outcomes: &mut impl Iterator<Item = &'o [Outcome]>) -> Self {
         let case = &figure.case;
-        let (simulated, failed) = match simulated(figure, results) {
+        let mut settled = Some(true);
+        let mut of = |_: &Case| {
+            let outcomes = outcomes.next().unwrap_or_default();
+            let plain = outcomes.first().and_then(|outcome| outcome.as_ref().ok());
+            let plain = plain.and_then(|measured| measured.simulation.settled);
+            settled = settled.and_then(|so_far| Some(so_far && plain?));
+            let each = outcomes.iter().map(|outcome| {
+                let brings = figure.of(outcome.as_ref()?);
+                brings.ok_or_else(|| "there is nothing to compare".to_owned())
+            });
+            each.collect::<Result<Vec<f64>, String>>()
+        };
+        let (ours, over) = (of(case), figure.over.as_ref().map(of).transpose());
+        let simulated = ours.and_then(|ours| match over? {
+            None => Ok(ours),
+            Some(over) => Ok(ours.iter().zip(over).map(|(a, b)| a / b).collect()),
+        });
+        let (simulated, failed) = match simulated {
             Ok(figures) => (figures, None),
             Err(why) => (Vec::new(), Some(why)),
         };
-        let mut settled = figure.cases().map(|case| {
-            let measured = results[&case.key()].first()?.measured().ok()?;
-            measured.simulation.settled
-        });
         Self {
             row: figure.row.clone(),
             class: Class::of(case.machine.sockets, case.machine.cpus(), case.threads),
             simulated: simulated.first().copied(),
-            settled: settled.try_fold(true, |so_far, one| Some(so_far && one?)),
+            settled,
             range: Range::of(simulated).filter(|range| range.is_regime_change()),
             null: None,
             scaled: None,
             failed,
             lock: case.lock.name,
-            better: figure.unit.better,
+            better: figure.unit.1,
         }
-    }
-}
-
-/// The figures of a line: with the cost model as it is, and with each changed constant.
-fn simulated(figure: &Figure, results: &Results) -> Result<Vec<f64>, String> {
-    let of = |case: &Case| {
-        let each = results[&case.key()].iter().map(|outcome| {
-            let brings = figure.of(outcome.measured()?);
-            brings.ok_or("there is nothing to compare")
-        });
-        each.collect::<Result<Vec<f64>, &str>>()
-    };
-    let ours = of(&figure.case)?;
-    match &figure.over {
-        None => Ok(ours),
-        Some(over) => Ok(ours.iter().zip(of(over)?).map(|(a, b)| a / b).collect()),
     }
 }
 
@@ -263,45 +190,53 @@ fn parts(lines: &[Line], name: impl Fn(&Line) -> String) -> Vec<Part> {
     let of = |line: &&Line| (name(line), line.row.half.unwrap_or(Half::Score));
     let parts = lines.iter().into_group_map_by(of).into_iter();
     let parts = parts.sorted_by(|(one, _), (other, _)| one.cmp(other));
-    let part = |((name, half), members): (_, Vec<&Line>)| Part {
-        name,
-        half,
-        source: String::new(),
-        sum: Sum::of(&members),
-        reached: None,
-    };
-    parts.map(part).collect()
+    parts
+        .map(|((name, half), members)| Part::new(name, half, &members))
+        .collect()
 }
 
-impl Sum {
-    fn of(members: &[&Line]) -> Self {
-        let error = |value: fn(&Line) -> Option<f64>, only: fn(&Line) -> bool| {
+impl Part {
+    /// The class that it is.
+    pub fn class(&self) -> Option<Class> {
+        self.name.parse().ok()
+    }
+
+    fn new(name: String, half: Half, members: &[&Line]) -> Self {
+        let mean = |value: fn(&Line) -> Option<f64>, only: fn(&Line) -> bool| {
             let lines = members.iter().filter(|line| only(line));
             let errors = lines.filter_map(|line| Some((value(line)? / line.row.figure).ln().abs()));
             let (count, sum) = errors.fold((0, 0.0), |(count, sum), one| (count + 1, sum + one));
             (count > 0).then(|| sum / f64::from(count))
         };
         let has_null = |line: &Line| line.null.is_some() && line.simulated.is_some();
-        let null = error(|line| line.null, has_null);
-        let beside = error(|line| line.simulated, has_null);
-        let orders = orders(members);
+        let (error, null) = (
+            mean(|line| line.simulated, |_| true),
+            mean(|line| line.null, has_null),
+        );
+        let beside = mean(|line| line.simulated, has_null);
+        let skill = beside.zip(null).map(|(beside, null)| 1.0 - beside / null);
+        let all = orders(members);
+        let (orders, orders_right) = (all.len(), all.iter().filter(|right| **right).count());
+        let reached = name.parse().ok().map(|class: Class| {
+            let orders = orders_right as f64 >= ORDERS_GOAL * orders as f64;
+            let is_near = error.is_some_and(|error| error <= class.goal());
+            orders && is_near && skill.is_none_or(|skill| skill > 0.0)
+        });
+        let sources = members.iter().filter(|_| reached.is_none());
         Self {
+            half,
+            name,
+            source: sources.map(|line| &line.row.source).dedup().join("; "),
             figures: members.len(),
             failed: members.iter().filter(|line| line.failed.is_some()).count(),
-            orders: orders.len(),
-            orders_right: orders.iter().filter(|right| **right).count(),
-            error: error(|line| line.simulated, |_| true),
-            shape: error(|line| line.scaled, has_null),
+            orders,
+            orders_right,
+            error,
+            shape: mean(|line| line.scaled, has_null),
             null,
-            skill: beside.zip(null).map(|(beside, null)| 1.0 - beside / null),
+            skill,
+            reached,
         }
-    }
-
-    /// Whether it has all that is wanted of a class.
-    fn reaches(&self, class: Class) -> bool {
-        let orders = self.orders_right as f64 >= ORDERS_GOAL * self.orders as f64;
-        let skill = self.skill.is_none_or(|skill| skill > 0.0);
-        orders && skill && self.error.is_some_and(|error| error <= class.goal())
     }
 }
 
@@ -316,16 +251,15 @@ fn orders(members: &[&Line]) -> Vec<bool> {
     for line in members.iter().filter(|line| line.row.over.is_some()) {
         judge(line.row.figure, line.simulated);
     }
-    // The common things of two figures whose locks are compared.
-    let series = |line: &Line| Row {
-        lock: String::new(),
-        figure: 0.0,
-        half: None,
-        source: String::new(),
-        seen: String::new(),
-        over: None,
-        note: String::new(),
-        ..line.row.clone()
+    let series = |Line { row, .. }: &Line| {
+        let names = [
+            &row.group,
+            &row.machine,
+            &row.host,
+            &row.workload,
+            &row.unit,
+        ];
+        (names.map(String::clone), row.threads, row.guests)
     };
     for (line, other) in members.iter().tuple_combinations() {
         if line.better != 0.0 && line.lock != other.lock && series(line) == series(other) {

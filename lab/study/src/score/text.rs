@@ -5,6 +5,7 @@ use std::iter::once;
 use overlock_report::columns::{NOTHING, optional, table};
 use overlock_report::numbers::significant;
 
+use super::Class;
 use super::judge::{Line, ORDERS_GOAL, Part, Score};
 use crate::vary::Range;
 
@@ -32,21 +33,18 @@ pub fn summary(form: Form, score: &Score) -> String {
         let lines = parts.iter().map(|part| cells(part).chain([about(part)]));
         rows(form, &titles, NUMBERS, lines)
     };
-    let documents = |group: &Part| group.source.clone();
-    let groups = rows(
-        "group, the worst first",
-        "document",
-        &score.groups,
-        documents,
-    );
+    let groups = "group, the worst first";
+    let groups = rows(groups, "document", &score.groups, |group| {
+        group.source.clone()
+    });
     let classes = rows("class", "goal", &score.classes, |part| {
         let told = if part.reached == Some(true) {
             "reached"
         } else {
             "missed"
         };
-        let goal = part.class().map(|class| class.goal());
-        goal.map_or(String::new(), |goal| format!("error {goal:.2}: {told}"))
+        let goal = part.class().map_or(0.0, Class::goal);
+        format!("error {goal:.2}: {told}")
     });
     format!(
         "{groups}\n{classes}\nA goal is reached with {:.0} % of the orders, a skill above 0, and \
@@ -56,14 +54,13 @@ pub fn summary(form: Form, score: &Score) -> String {
 }
 
 fn cells(part: &Part) -> impl Iterator<Item = String> + use<> {
-    let sum = &part.sum;
-    let orders = match sum.orders {
+    let orders = match part.orders {
         0 => NOTHING.to_owned(),
-        orders => format!("{} of {orders}", sum.orders_right),
+        orders => format!("{} of {orders}", part.orders_right),
     };
-    let figures = match sum.failed {
-        0 => sum.figures.to_string(),
-        failed => format!("{} ({failed} failed)", sum.figures),
+    let figures = match part.failed {
+        0 => part.figures.to_string(),
+        failed => format!("{} ({failed} failed)", part.figures),
     };
     let number = |value: Option<f64>| optional(value, |value| format!("{value:.2}"));
     let cells = [
@@ -71,38 +68,19 @@ fn cells(part: &Part) -> impl Iterator<Item = String> + use<> {
         part.half.to_string(),
         figures,
         orders,
-        number(sum.error),
-        number(sum.shape),
-        number(sum.null),
-        optional(sum.skill, |skill| format!("{skill:+.2}")),
+        number(part.error),
+        number(part.shape),
+        number(part.null),
+        optional(part.skill, |skill| format!("{skill:+.2}")),
     ];
     cells.into_iter()
 }
 
-/// The classes with each value of a key.
-pub fn tries(form: Form, key: &str, scores: &[(String, Score)]) -> String {
-    let titles: Vec<&str> = [key, "class"].into_iter().chain(PARTS).collect();
-    let lines = scores.iter().flat_map(|(value, score)| {
-        let classes = score.classes.iter();
-        classes.map(|class| once(value.clone()).chain(cells(class)))
-    });
-    rows(form, &titles, |column| column > 2, lines)
-}
-
 /// Each figure beside the published one.
 pub fn figures(form: Form, score: &Score) -> String {
-    let titles = [
-        "group",
-        "machine",
-        "workload",
-        "lock",
-        "threads",
-        "published",
-        "simulated",
-        "over it",
-        "unit",
-        "seen",
-    ];
+    let titles =
+        "group, machine, workload, lock, threads, published, simulated, over it, unit, seen";
+    let titles: Vec<&str> = titles.split(", ").collect();
     rows(form, &titles, NUMBERS, score.figures.iter().map(figure))
 }
 

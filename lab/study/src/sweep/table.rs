@@ -20,30 +20,26 @@ struct Row {
 const OPERATIONS: &[Column<Row>] = &[
     Column("failed", |row| some(row.failed)),
     Column("unsettled", |row| {
-        let unsettled = |m: &&Measured| m.simulation.settled == Some(false);
-        some(row.measured.iter().filter(unsettled).count())
+        some(row.measured.iter().filter(|m| m.is_unsettled()).count())
     }),
     Column("build", |row| row.median(|m| m.build_s, seconds)),
     Column("min/avg/max a vCPU", |row| {
-        let least = row.median(|m| Some(m.min as f64), count);
-        let average = row.median(|m| Some(m.avg), count);
-        let most = row.median(|m| Some(m.max as f64), count);
-        format!("{least}/{average}/{most}")
+        let figures: [fn(&Measured) -> f64; 3] = [|m| m.min as f64, |m| m.avg, |m| m.max as f64];
+        let text = |of: fn(&Measured) -> f64| row.median(|m| Some(of(m)), count);
+        figures.map(text).join("/")
     }),
     Column("Mop/s", |row| row.median(|m| Some(m.ops_per_sec), rate)),
     Column("of seeds", |row| {
-        let rates = row.measured.iter().map(|m| m.ops_per_sec);
-        match rates.minmax().into_option() {
-            Some((slowest, fastest)) if row.measured.len() > 1 => {
-                format!("{}-{}", rate(slowest), rate(fastest))
-            }
-            _ => NOTHING.to_owned(),
-        }
+        let rates = row.measured.iter().map(|m| m.ops_per_sec).minmax();
+        let ends = rates.into_option().filter(|_| row.measured.len() > 1);
+        optional(ends, |(slowest, fastest)| {
+            format!("{}-{}", rate(slowest), rate(fastest))
+        })
     }),
     Column("Mbit/s", |row| row.median(|m| m.mbit_per_sec, significant)),
     Column("dropped/s", |row| row.median(|m| m.dropped_per_sec, count)),
     Column("queued %", |row| {
-        row.median(|m| m.queued_percent(), significant)
+        row.median(Measured::queued_percent, significant)
     }),
 ];
 
@@ -65,22 +61,13 @@ const WAITS: &[Column<Row>] = &[
 
 /// A count, unless there is nothing to count.
 fn some(count: usize) -> String {
-    optional((count > 0).then_some(count), |count| count.to_string())
+    match count {
+        0 => NOTHING.to_owned(),
+        count => count.to_string(),
+    }
 }
 
 impl Row {
-    fn new(lines: &[(&Key, &Outcome)]) -> Self {
-        let measured = lines
-            .iter()
-            .filter_map(|(_, outcome)| outcome.measured().ok());
-        let measured: Vec<Measured> = measured.cloned().collect();
-        Self {
-            lock: lines[0].0.lock.clone(),
-            failed: lines.len() - measured.len(),
-            measured,
-        }
-    }
-
     /// The median of what every seed has.
     fn median(&self, value: impl Fn(&Measured) -> Option<f64>, text: fn(f64) -> String) -> String {
         let all: Option<Vec<f64>> = self.measured.iter().map(value).collect();
@@ -105,9 +92,23 @@ pub fn render(sweep: &Sweep, width: Option<u16>) -> String {
     for lines in lines.chunk_by(|(a, _), (b, _)| a.place() == b.place()) {
         text += &(lines[0].0.place() + "\n");
         let rows = lines.chunk_by(|(a, _), (b, _)| a.lock == b.lock);
-        let rows: Vec<Row> = rows.map(Row::new).collect();
+        let rows = rows.map(|lines| {
+            let measured = lines.iter().flat_map(|(_, outcome)| outcome.iter());
+            let measured = measured.cloned().collect_vec();
+            Row {
+                lock: lines[0].0.lock.clone(),
+                failed: lines.len() - measured.len(),
+                measured,
+            }
+        });
         let name = |row: &Row| row.lock.clone();
-        text += &blocks("lock", &rows, name, &[OPERATIONS, WAITS], width);
+        text += &blocks(
+            "lock",
+            &rows.collect_vec(),
+            name,
+            &[OPERATIONS, WAITS],
+            width,
+        );
     }
     text + "Operations are those of one simulation; all are medians over the seeds.\n"
 }
