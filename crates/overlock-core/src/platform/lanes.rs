@@ -26,20 +26,38 @@ pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
     /// The low half of the sum, no carry into the high half.
     fn add_low(word: W, value: H) -> W;
 
+    /// One atomic read-modify-write of the whole word, retried while others change it. `Err`
+    /// carries the word that `change` refused.
+    #[inline]
+    fn update(&self, success: Ordering, mut change: impl FnMut(W) -> Option<W>) -> Result<W, W> {
+        let mut word = self.load(Ordering::Relaxed);
+        while let Some(new) = change(word) {
+            match self.compare_exchange_weak(word, new, success, Ordering::Relaxed) {
+                Ok(old) => return Ok(old),
+                Err(now) => word = now,
+            }
+        }
+        Err(word)
+    }
+
+    /// Replaces some bits: `change` has the same ones for each word. `order` is `Relaxed` or
+    /// `Release`.
+    #[inline]
+    fn replace(&self, order: Ordering, change: impl Fn(W) -> W) {
+        self.update(order, |word| Some(change(word))).ok();
+    }
+
     /// Replaces the low half. `order` is `Relaxed` or `Release`.
     #[inline]
     fn low_store(&self, value: H, order: Ordering) {
-        update(self, order, |word| {
-            Some(Self::join(value, Self::high(word)))
-        })
-        .ok();
+        self.replace(order, |word| Self::join(value, Self::high(word)));
     }
 
     /// Adds to the low half, wrapping, no carry into the high half; returns the low half from
     /// before.
     #[inline]
     fn low_fetch_add(&self, value: H, order: Ordering) -> H {
-        match update(self, order, |word| Some(Self::add_low(word, value))) {
+        match self.update(order, |word| Some(Self::add_low(word, value))) {
             Ok(word) | Err(word) => Self::low(word),
         }
     }
@@ -48,7 +66,7 @@ pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
     /// A failure orders nothing.
     #[inline]
     fn low_compare_exchange(&self, current: H, new: H, success: Ordering) -> Result<H, H> {
-        update(self, success, |word| {
+        self.update(success, |word| {
             (Self::low(word) == current).then(|| Self::join(new, Self::high(word)))
         })
         .map(Self::low)
@@ -58,7 +76,7 @@ pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
     /// Replaces the high half and returns the high half from before.
     #[inline]
     fn high_swap(&self, value: H, order: Ordering) -> H {
-        match update(self, order, |word| Some(Self::join(Self::low(word), value))) {
+        match self.update(order, |word| Some(Self::join(Self::low(word), value))) {
             Ok(word) | Err(word) => Self::high(word),
         }
     }
@@ -76,22 +94,19 @@ pub trait ByteLanes: Lanes<u32, u16> {
     /// Replaces byte 0. `order` is `Relaxed` or `Release`.
     #[inline]
     fn byte0_store(&self, value: u8, order: Ordering) {
-        update(self, order, |word| Some(word & !0xff | u32::from(value))).ok();
+        self.replace(order, |word| word & !0xff | u32::from(value));
     }
 
     /// Replaces byte 1. `order` is `Relaxed` or `Release`.
     #[inline]
     fn byte1_store(&self, value: u8, order: Ordering) {
-        update(self, order, |word| {
-            Some(word & !0xff00 | u32::from(value) << 8)
-        })
-        .ok();
+        self.replace(order, |word| word & !0xff00 | u32::from(value) << 8);
     }
 
     /// Replaces byte 0 and returns byte 0 from before.
     #[inline]
     fn byte0_swap(&self, value: u8, order: Ordering) -> u8 {
-        match update(self, order, |word| Some(word & !0xff | u32::from(value))) {
+        match self.update(order, |word| Some(word & !0xff | u32::from(value))) {
             Ok(word) | Err(word) => word as u8,
         }
     }
@@ -100,30 +115,12 @@ pub trait ByteLanes: Lanes<u32, u16> {
     /// nothing.
     #[inline]
     fn byte0_compare_exchange(&self, current: u8, new: u8, success: Ordering) -> Result<u8, u8> {
-        update(self, success, |word| {
+        self.update(success, |word| {
             (word as u8 == current).then_some(word & !0xff | u32::from(new))
         })
         .map(|word| word as u8)
         .map_err(|word| word as u8)
     }
-}
-
-/// One atomic read-modify-write of the whole word, retried while others change it. `Err`
-/// carries the word that `change` refused.
-#[inline]
-fn update<W: Copy + Eq, A: Atomic<W> + ?Sized>(
-    atomic: &A,
-    success: Ordering,
-    mut change: impl FnMut(W) -> Option<W>,
-) -> Result<W, W> {
-    let mut word = atomic.load(Ordering::Relaxed);
-    while let Some(new) = change(word) {
-        match atomic.compare_exchange_weak(word, new, success, Ordering::Relaxed) {
-            Ok(old) => return Ok(old),
-            Err(now) => word = now,
-        }
-    }
-    Err(word)
 }
 
 /// The x86-64 forms. Every `asm!` block leaves memory clobbered (no `nomem`), so the compiler
