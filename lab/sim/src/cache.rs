@@ -33,12 +33,9 @@
 //! - C4: a watcher of a line is notified of each later change, at the latest when the change takes
 //!   effect.
 
-mod cores;
 mod line;
-mod paths;
-mod queue;
+mod map;
 mod serve;
-mod sites;
 #[cfg(test)]
 mod tests;
 
@@ -48,11 +45,9 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::Machine;
 use crate::time::Time;
-use line::{Copies, Line, Request};
-use paths::Legs;
-use queue::Queue;
+use line::{Line, Request};
+use map::Map;
 pub use serve::Loaded;
-use sites::Sites;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -135,15 +130,9 @@ pub struct Traffic {
 /// The state of all lines of a machine.
 #[derive(Debug)]
 pub struct Cache {
-    machine: Machine,
-    sites: Sites,
-    /// Whether a load comes sooner to the last-level cache of its core than to any other place.
-    copies_are_near: bool,
+    map: Map,
     numbers: FxHashMap<usize, usize>,
     lines: Vec<Line>,
-    /// The requests that wait for each.
-    queues: Vec<Queue>,
-    legs: Legs,
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
@@ -152,17 +141,10 @@ pub struct Cache {
 impl Cache {
     /// Makes empty caches. `seed` determines the variation of transfers.
     pub fn new(machine: &Machine, seed: u64) -> Self {
-        let sites = Sites::of(machine);
-        let costs = &machine.costs;
-        let copies_are_near = costs.shared.half() <= sites.shortest().scale(costs.request);
         Self {
-            machine: machine.clone(),
-            sites,
-            copies_are_near,
+            map: Map::new(machine),
             numbers: FxHashMap::default(),
             lines: Vec::new(),
-            queues: Vec::new(),
-            legs: Legs::new(machine.places().count()),
             random: Random::seed_from_u64(seed),
             traffic: Traffic::default(),
             signals: Vec::new(),
@@ -194,8 +176,10 @@ impl Cache {
         let next = self.lines.len();
         let line = *self.numbers.entry(address / LINE).or_insert(next);
         if line == next {
-            self.lines.push(Line::new(self.machine.slice_of(line)));
-            self.queues.push(Queue::default());
+            self.lines.push(Line {
+                slice: self.map.machine.slice_of(line),
+                ..Line::default()
+            });
         }
         line
     }
@@ -213,11 +197,7 @@ impl Cache {
 
     /// Whether `core` has the right for this access.
     pub fn has(&self, line: usize, core: usize, access: Access) -> bool {
-        match &self.lines[line].copies {
-            Copies::None => false,
-            Copies::Owned(owner) => *owner == core,
-            Copies::Shared(cores) => access == Access::Read && cores.contains(core),
-        }
+        self.lines[line].has(core, access)
     }
 
     /// Accesses a line on behalf of `vcpu`, which runs on `core`.
@@ -229,31 +209,20 @@ impl Cache {
         line: usize,
         access: Access,
     ) -> Answer {
-        let here = now >= self.lines[line].arrival;
-        if here && self.has(line, core, access) {
-            self.traffic.hits += 1;
-            let takes = self.takes(access);
+        let state = &self.lines[line];
+        if now >= state.arrival && state.has(core, access) {
+            let takes = self.hits(access);
             if access == Access::Write {
                 self.keep(line, now + takes);
             }
             return Answer::Hit(takes);
         }
-        let request = self.request(now, vcpu, core, line, access);
+        let request = Request {
+            access,
+            ..self.map.request(now, vcpu, core, state.slice)
+        };
         self.enqueue(now, line, request);
         Answer::Wait
-    }
-
-    #[inline]
-    fn request(&self, now: Time, vcpu: usize, core: usize, line: usize, access: Access) -> Request {
-        Request {
-            vcpu: vcpu as u32,
-            core: core as u32,
-            place: self.sites.place(core) as u32,
-            access,
-            buffered: false,
-            requested_at: now,
-            way: self.sites.way(core, self.lines[line].slice),
-        }
     }
 
     /// Whether a store of `core` can take effect now: the core owns the line, and it is there.
@@ -265,36 +234,30 @@ impl Cache {
     /// will follow.
     pub fn request_ownership(&mut self, now: Time, vcpu: usize, core: usize, line: usize) {
         let request = Request {
+            access: Access::Write,
             buffered: true,
-            ..self.request(now, vcpu, core, line, Access::Write)
+            ..self.map.request(now, vcpu, core, self.lines[line].slice)
         };
         self.enqueue(now, line, request);
     }
 
     /// Requests a line, which `core` does not have, for a load that `vcpu` will make at `at`.
-    #[inline]
     pub fn request_ahead(&mut self, now: Time, at: Time, vcpu: usize, core: usize, line: usize) {
         debug_assert!(!self.has(line, core, Access::Read));
-        let request = self.request(at, vcpu, core, line, Access::Read);
-        let arrives = self.arrival_of_missing(line, &request);
-        self.enqueue_at(now, line, request, arrives);
+        let request = self.map.request(at, vcpu, core, self.lines[line].slice);
+        self.enqueue(now, line, request);
     }
 
     /// Takes back the request of `vcpu` for a load that it has not made yet.
     pub fn withdraw(&mut self, line: usize, vcpu: usize) {
-        self.queues[line].withdraw(vcpu);
+        self.lines[line].queue.withdraw(vcpu);
     }
 
     /// Queues a request, and serves it if it is due.
     fn enqueue(&mut self, now: Time, line: usize, request: Request) {
-        let arrives = self.arrival(line, &request);
-        self.enqueue_at(now, line, request, arrives);
-    }
-
-    #[inline(always)]
-    fn enqueue_at(&mut self, now: Time, line: usize, request: Request, arrives: Time) {
-        self.queues[line].push(request, arrives);
         let state = &mut self.lines[line];
+        let arrives = self.map.arrival(state, &request);
+        state.queue.push(request, arrives);
         let at = arrives.max(state.free);
         if state.leaving.is_some() || at <= now {
             self.serve(now, line);
@@ -343,8 +306,8 @@ impl Cache {
 
     fn takes(&self, access: Access) -> Time {
         match access {
-            Access::Read | Access::Write => self.machine.costs.hit,
-            Access::Locked => self.machine.costs.locked,
+            Access::Read | Access::Write => self.map.machine.costs.hit,
+            Access::Locked => self.map.machine.costs.locked,
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The state of a cache line.
+//! The state of a cache line, and the requests that wait for it.
 
 use super::Access;
-use super::cores::Cores;
+use super::map::Map;
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,18 +18,29 @@ pub(super) struct Request {
     pub way: f64,
 }
 
+/// The cores that share a line.
+#[derive(Debug)]
+pub(super) struct Sharers {
+    pub cores: Vec<bool>,
+    /// How many there are at each place.
+    pub counts: Vec<u16>,
+    /// Whether the last-level cache of each place has a copy.
+    pub near: Vec<bool>,
+}
+
 /// The copies of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) enum Copies {
     /// In no cache.
+    #[default]
     None,
     /// Owned by this core.
     Owned(usize),
-    /// Shared by the cores of this set.
-    Shared(Cores),
+    Shared(Sharers),
 }
 
-#[derive(Debug)]
+/// A line. At first it is in no cache, and has never been requested.
+#[derive(Debug, Default)]
 pub(super) struct Line {
     /// The slice of the last-level cache that has it.
     pub slice: usize,
@@ -55,35 +66,126 @@ pub(super) struct Line {
     pub watchers: Vec<u32>,
     /// How often it has been changed.
     pub changes: u64,
+    pub queue: Queue,
 }
 
 impl Line {
-    /// A line that is in no cache and has never been requested.
-    pub fn new(slice: usize) -> Self {
-        Self {
-            slice,
-            copies: Copies::None,
-            home: 0,
-            since: Time::ZERO,
-            free: Time::ZERO,
-            leaving: None,
-            planned: None,
-            arrival: Time::ZERO,
-            used: Time::ZERO,
-            dirty: false,
-            watchers: Vec::new(),
-            changes: 0,
+    /// Whether `core` has the right for this access.
+    pub fn has(&self, core: usize, access: Access) -> bool {
+        match &self.copies {
+            Copies::None => false,
+            Copies::Owned(owner) => *owner == core,
+            Copies::Shared(sharers) => access.is_load() && sharers.cores[core],
         }
+    }
+
+    /// There is another copy of it, for the last-level caches of these places. Loads from there
+    /// have a new way to it, mostly a shorter one: then it does not matter to those that have
+    /// arrived. All that invalidate copies may arrive later.
+    pub fn comes_nearer(&mut self, now: Time, map: &Map, is_near: impl Fn(usize) -> bool) {
+        self.redirect(map, |request, at| {
+            let may_come_sooner = at > now || !map.copies_are_near;
+            !request.access.is_load() || may_come_sooner && is_near(request.place as usize)
+        });
+    }
+
+    /// Updates the arrivals of some waiting requests.
+    pub fn redirect(&mut self, map: &Map, is_affected: impl Fn(&Request, Time) -> bool) {
+        let mut queue = std::mem::take(&mut self.queue);
+        queue.latest = Time::ZERO;
+        for (at, request) in queue.arrivals.iter_mut().zip(&queue.requests) {
+            if is_affected(request, *at) {
+                *at = map.arrival(self, request);
+            }
+            queue.latest = queue.latest.max(*at);
+        }
+        self.queue = queue;
+    }
+
+    /// The queue has to be served at the time `at`. Returns whether that is not planned yet.
+    pub fn plans(&mut self, now: Time, at: Time) -> bool {
+        let is_known = |planned: &Time| now < *planned && *planned <= at;
+        let known = self.planned.filter(is_known);
+        self.planned = known.or(Some(at));
+        known.is_none()
     }
 }
 
-impl Line {
-    /// The queue has to be served at the time `at`. Returns whether that is not planned yet.
-    pub fn plans(&mut self, now: Time, at: Time) -> bool {
-        let known = self
-            .planned
-            .filter(|&planned| now < planned && planned <= at);
-        self.planned = known.or(Some(at));
-        known.is_none()
+/// The requests that wait for a line, and when each arrives at the line's home, unless that
+/// changes.
+///
+/// One is taken from anywhere, and the last one moves to its place. Of one that has arrived it does
+/// not matter when.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    arrivals: Vec<Time>,
+    requests: Vec<Request>,
+    /// No request arrives later. Mostly all of them have arrived, and none has to be looked at.
+    latest: Time,
+}
+
+impl Queue {
+    pub fn push(&mut self, request: Request, arrives: Time) {
+        self.latest = match self.arrivals.is_empty() {
+            true => arrives,
+            false => arrives.max(self.latest),
+        };
+        self.arrivals.push(arrives);
+        self.requests.push(request);
+    }
+
+    /// Whether all have arrived.
+    pub fn are_here(&self, now: Time) -> bool {
+        self.latest <= now
+    }
+
+    /// Returns the number of those that have arrived, and when the first one does, or `now` if it
+    /// has.
+    pub fn arrived(&self, now: Time) -> Option<(usize, Time)> {
+        if self.arrivals.is_empty() {
+            return None;
+        }
+        if self.are_here(now) {
+            return Some((self.arrivals.len(), now));
+        }
+        let (mut here, mut first) = (0, Time::MAX);
+        for &at in &self.arrivals {
+            here += usize::from(at <= now);
+            first = first.min(at);
+        }
+        Some((here, first.max(now)))
+    }
+
+    /// Takes one of those that have arrived.
+    pub fn take(&mut self, now: Time, chosen: usize) -> Request {
+        if self.are_here(now) {
+            return self.remove(chosen);
+        }
+        let here = |&index: &usize| self.arrivals[index] <= now;
+        let mut arrived = (0..self.arrivals.len()).filter(here);
+        let index = arrived.nth(chosen).expect("so many have arrived");
+        self.remove(index)
+    }
+
+    /// Takes the request of `vcpu` for an access of its own.
+    pub fn withdraw(&mut self, vcpu: usize) {
+        let is_its = |request: &Request| request.vcpu as usize == vcpu && !request.buffered;
+        if let Some(index) = self.requests.iter().position(is_its) {
+            self.remove(index);
+        }
+    }
+
+    fn remove(&mut self, index: usize) -> Request {
+        // One of them is chosen at random: their order does not matter.
+        self.arrivals.swap_remove(index);
+        self.requests.swap_remove(index)
+    }
+
+    /// Whether all that have not arrived arrive at these times.
+    #[cfg(test)]
+    pub fn arrive_as(&self, now: Time, arrival: impl Fn(&Request) -> Time) -> bool {
+        let expected = self.requests.iter().map(arrival);
+        let mut both = self.arrivals.iter().zip(expected);
+        both.all(|(&at, expected)| at.max(now) == expected.max(now))
     }
 }

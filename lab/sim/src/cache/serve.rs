@@ -1,33 +1,11 @@
 //! Service of the requests that wait for a line.
 
-use std::ops::Range;
+use rand::{Rng, RngExt};
 
-use rand::RngExt;
-
-use super::cores::Cores;
 use super::line::{Copies, Request};
-use super::paths::way_back;
-use super::{Access, Cache, Signal};
+use super::{Access, Cache, Random, Signal};
+use crate::machine::Costs;
 use crate::time::Time;
-
-/// When a request is due.
-#[derive(Clone, Copy, Debug)]
-enum Due {
-    /// Now: so many have arrived.
-    Now(usize),
-    /// At that time.
-    At(Time),
-}
-
-/// The end of a run of loads.
-enum Ran {
-    /// The chosen request is served in another way.
-    Until(usize),
-    /// This load is one whose vCPU goes on.
-    Loaded(Loaded),
-    /// No request can be served now.
-    Out,
-}
 
 /// A load that the last-level cache of its core has answered.
 #[derive(Clone, Copy, Debug)]
@@ -66,122 +44,80 @@ impl Cache {
             if self.lines[line].leaving.is_some() && !self.leaves(*now, line) {
                 return None;
             }
-            let arrived = match self.due(*now, line)? {
-                Due::Now(arrived) => arrived,
-                Due::At(at) if is_read && at < until => {
+            let state = &mut self.lines[line];
+            // In the tests of this crate alone: with hundreds of spinners this takes most of the
+            // time.
+            #[cfg(test)]
+            assert!(
+                state
+                    .queue
+                    .arrive_as(*now, |request| self.map.arrival(state, request))
+            );
+            let (arrived, first) = state.queue.arrived(*now)?;
+            let at = first.max(state.free);
+            if at > *now {
+                if !state.plans(*now, at) {
+                    return None;
+                }
+                if is_read && at < until {
                     *now = at;
                     continue;
                 }
-                Due::At(at) => {
-                    self.signals.push(Signal::Serve { line, at });
-                    return None;
-                }
-            };
-            let mut chosen = self.random.random_range(0..arrived);
-            if self.queues[line].are_here(*now) && self.machine.inclusive {
-                match self.serve_run(now, line, &mut until, chosen, &mut watches) {
-                    Ran::Until(next) => chosen = next,
-                    Ran::Out => return None,
-                    Ran::Loaded(loaded) => return Some(loaded),
-                }
+                self.signals.push(Signal::Serve { line, at });
+                return None;
             }
-            let request = self.queues[line].take(*now, chosen);
-            is_read = self.is_near(line, &request);
-            if is_read {
-                // The last-level cache goes on to the next request.
-                let costs = &self.machine.costs;
-                let at = *now + way_back(&mut self.random, costs, &request) + costs.hit;
-                let vcpu = request.vcpu as usize;
-                self.traffic.near += 1;
-                self.lines[line].free = *now + costs.gap;
-                self.add_sharer(*now, line, request.core as usize, request.place as usize);
-                let Some(earlier) = watches(vcpu, at) else {
-                    return Some(Loaded { vcpu, at });
-                };
-                self.lines[line].watchers.push(request.vcpu);
-                until = until.min(earlier);
+            // One of those that have arrived is next.
+            let chosen = self.random.random_range(0..arrived);
+            let request = state.queue.take(*now, chosen);
+            is_read = self.map.is_near(state, &request);
+            if !is_read {
+                self.leave(*now, line, request);
                 continue;
             }
-            let path = self.path(line, &request);
-            let at = *now + path.snoop;
-            self.lines[line].leaving = Some((request, at, path.data));
-            self.signals.push(Signal::Serve { line, at });
+            // The last-level cache goes on to the next request.
+            let costs = &self.map.machine.costs;
+            state.free = *now + costs.gap;
+            let at = *now + way_back(&mut self.random, costs, &request) + costs.hit;
+            let vcpu = request.vcpu as usize;
+            self.traffic.near += 1;
+            self.add_sharer(*now, line, request.core as usize, request.place as usize);
+            let Some(earlier) = watches(vcpu, at) else {
+                return Some(Loaded { vcpu, at });
+            };
+            self.lines[line].watchers.push(request.vcpu);
+            until = until.min(earlier);
         }
     }
 
-    /// Serves loads that last-level caches answer by themselves, while all requests have arrived:
-    /// the chosen one, then others. This is what happens after each change of a word that hundreds
-    /// of vCPUs poll.
-    fn serve_run(
-        &mut self,
-        now: &mut Time,
-        line: usize,
-        until: &mut Time,
-        mut chosen: usize,
-        watches: &mut impl FnMut(usize, Time) -> Option<Time>,
-    ) -> Ran {
-        let costs = &self.machine.costs;
-        let (state, queue) = (&mut self.lines[line], &mut self.queues[line]);
-        let Copies::Shared(cores) = &mut state.copies else {
-            return Ran::Until(chosen);
+    /// The line is about to leave its home for this request.
+    fn leave(&mut self, now: Time, line: usize, request: Request) {
+        let state = &mut self.lines[line];
+        let costs = &self.map.machine.costs;
+        let time = match state.has(request.core as usize, request.access) {
+            // The line was on its way to this core already.
+            true => Time::ZERO,
+            false => self.map.transfer(state, &request),
         };
-        let ran = loop {
-            let request = queue.get(chosen);
-            let is_near = self.legs.known(line, request).is_some_and(|leg| leg.near);
-            // The first copy of a place that shares its cache with others would matter to them.
-            let is_alone = self.sites.area(request.place as usize).is_alone;
-            if !is_near || !is_alone || cores.contains(request.core as usize) {
-                break Ran::Until(chosen);
-            }
-            let (vcpu, core) = (request.vcpu, request.core as usize);
-            let at = *now + way_back(&mut self.random, costs, request) + costs.hit;
-            queue.take_load(chosen);
-            cores.insert(core);
-            self.traffic.near += 1;
-            state.free = *now + costs.gap;
-            let Some(earlier) = watches(vcpu as usize, at) else {
-                let vcpu = vcpu as usize;
-                break Ran::Loaded(Loaded { vcpu, at });
-            };
-            state.watchers.push(vcpu);
-            *until = earlier.min(*until);
-            if queue.is_empty() {
-                break Ran::Out;
-            }
-            if state.free > *now {
-                state.planned = Some(state.free);
-                if state.free >= *until {
-                    let at = state.free;
-                    self.signals.push(Signal::Serve { line, at });
-                    break Ran::Out;
-                }
-                *now = state.free;
-            }
-            chosen = self.random.random_range(0..queue.len());
-        };
-        queue.have_arrived();
-        ran
+        let at = now + vary_tenure(&mut self.random, costs, time.scale(costs.snoop));
+        let data = time
+            .scale(1.0 - costs.request - costs.snoop)
+            .scale(request.way);
+        let data = vary(&mut self.random, costs, data);
+        state.leaving = Some((request, at, data));
+        self.signals.push(Signal::Serve { line, at });
     }
 
     /// The line that is about to leave its home does so, if it is time. Returns whether it was.
     fn leaves(&mut self, now: Time, line: usize) -> bool {
-        let Some((request, at, data)) = self.lines[line].leaving else {
-            return true;
-        };
-        if at > now {
+        let state = &mut self.lines[line];
+        let Some((request, _, data)) = state.leaving.take_if(|&mut (_, at, _)| at <= now) else {
             return false;
-        }
-        self.lines[line].leaving = None;
+        };
         // Instructions that are under way end first.
-        let arrives = now.max(self.lines[line].used) + data;
-        let done = arrives + self.takes(request.access);
+        let arrives = now.max(state.used) + data;
+        let at = arrives + self.takes(request.access);
         self.grant(now, line, &request, arrives);
-        self.lines[line].free = done;
-        self.done(line, &request, done);
-        true
-    }
-
-    fn done(&mut self, line: usize, request: &Request, at: Time) {
+        self.lines[line].free = at;
         let (vcpu, core) = (request.vcpu as usize, request.core as usize);
         self.signals.push(match request.buffered {
             true => Signal::Owned {
@@ -192,147 +128,69 @@ impl Cache {
             },
             false => Signal::Done { vcpu, at },
         });
-    }
-
-    /// Returns when the next request is due, unless that is planned already. One of those that have
-    /// arrived is chosen at random.
-    fn due(&mut self, now: Time, line: usize) -> Option<Due> {
-        // In the tests of this crate alone: with hundreds of spinners this takes most of the time.
-        #[cfg(test)]
-        {
-            self.legs.forget(line);
-            let queue = std::mem::take(&mut self.queues[line]);
-            assert!(queue.arrive_as(now, |request| self.arrival(line, request)));
-            self.queues[line] = queue;
-        }
-        let (arrived, first) = self.queues[line].arrived(now)?;
-        let state = &mut self.lines[line];
-        let at = first.max(state.free);
-        if at <= now {
-            return Some(Due::Now(arrived));
-        }
-        state.plans(now, at).then_some(Due::At(at))
+        true
     }
 
     /// Grants the line, or a copy, to the core, where it arrives at `arrives`. Cores that must lose
     /// it lose it now.
     fn grant(&mut self, now: Time, line: usize, request: &Request, arrives: Time) {
         let (core, place) = (request.core as usize, request.place as usize);
-        let had = self.has(line, core, request.access);
-        let near = match &self.lines[line].copies {
-            Copies::None => None,
-            Copies::Owned(_) => Some(self.sites.share_socket(self.lines[line].home, place)),
-            Copies::Shared(cores) => Some(cores.meets(self.sites.area(place).socket.clone())),
+        let is_read = request.access == Access::Read;
+        let state = &mut self.lines[line];
+        let was_at = state.home;
+        let way = *self.map.way(was_at, place);
+        let (owner, near) = match &state.copies {
+            Copies::None => (None, None),
+            Copies::Owned(owner) => (Some(*owner), Some(way.shares_socket)),
+            Copies::Shared(sharers) => (None, Some(self.map.is_on_socket(sharers, place))),
         };
         match near {
-            _ if had => self.traffic.hits += 1,
+            _ if state.has(core, request.access) => self.traffic.hits += 1,
             None => self.traffic.memory += 1,
             Some(true) => self.traffic.near += 1,
             Some(false) => self.traffic.far += 1,
         }
-        if request.access == Access::Read && matches!(self.lines[line].copies, Copies::Shared(_)) {
+        if is_read && matches!(state.copies, Copies::Shared(_)) {
             return self.add_sharer(now, line, core, place);
         }
-        let state = &mut self.lines[line];
-        self.legs.forget(line);
-        let owner = match state.copies {
-            Copies::Owned(owner) => Some(owner),
-            Copies::Shared(_) | Copies::None => None,
-        };
-        state.copies = match owner {
-            // A read takes over a changed line, since the reader is likely to change it next.
-            Some(owner)
-                if request.access == Access::Read
-                    && owner != core
-                    && !(self.machine.migratory && state.dirty) =>
-            {
-                Copies::Shared(Cores::of([owner, core]))
-            }
-            _ => Copies::Owned(core),
-        };
+        let takes_over = self.map.machine.migratory && state.dirty;
         state.dirty = false;
-        let stays = owner.is_some() && state.home == place;
-        if matches!(state.copies, Copies::Owned(_)) {
-            state.arrival = arrives;
-            if !self.sites.share_cache(state.home, place) {
-                state.since = arrives;
-            }
-            state.home = place;
-            let taken = owner.is_some_and(|owner| owner != core);
-            if taken || request.access != Access::Read {
-                self.lose(line, request.vcpu as usize);
-            }
+        let loser = owner.filter(|&owner| owner != core);
+        if let Some(owner) = loser.filter(|_| is_read && !takes_over) {
+            state.copies = Copies::Shared(self.map.sharers([owner, core]));
+            return state.comes_nearer(now, &self.map, |_| true);
         }
-        match (owner, &self.lines[line].copies) {
-            // The way to the line is the same for all but those that have it, or had it.
-            (Some(owner), &Copies::Owned(next)) if stays => {
-                let [owner, next] = [owner, next].map(|core| core as u32);
-                self.redirect(line, |request| [owner, next].contains(&request.core));
-            }
-            (_, Copies::Shared(_)) => self.come_nearer(now, line, None),
-            _ => self.redirect_all(line),
+        // A read takes over a changed line, since the reader is likely to change it next.
+        state.copies = Copies::Owned(core);
+        state.arrival = arrives;
+        if !way.shares_cache {
+            state.since = arrives;
         }
+        state.home = place;
+        if loser.is_some() || !is_read {
+            self.lose(line, request.vcpu as usize);
+        }
+        // The way stays the same for all but those that have the line, or had it.
+        let stays = owner.filter(|_| was_at == place);
+        self.lines[line].redirect(&self.map, |request, _| {
+            let requester = request.core as usize;
+            stays.is_none_or(|owner| [owner, core].contains(&requester))
+        });
     }
 
     fn add_sharer(&mut self, now: Time, line: usize, core: usize, place: usize) {
-        let Copies::Shared(cores) = &mut self.lines[line].copies else {
+        let (map, state) = (&self.map, &mut self.lines[line]);
+        let Copies::Shared(sharers) = &mut state.copies else {
             return;
         };
-        // The first reader of a cluster affects waiting requests near it, and all that invalidate
+        // The first reader of a place affects waiting requests near it, and all that invalidate
         // copies. Another one affects only those of its own core: it is as near as a copy that
         // they wait for already.
-        let area = self.sites.area(place);
-        let is_first = !cores.meets(area.cores.clone());
-        cores.insert(core);
-        if is_first {
-            self.legs.forget(line);
-            let near = area.sharing.clone();
-            self.come_nearer(now, line, Some(near));
-        } else if !self.queues[line].are_here(now) {
-            self.redirect(line, |request| request.core as usize == core);
+        if map.insert(sharers, core) {
+            state.comes_nearer(now, map, |other| map.way(place, other).shares_cache);
+        } else if !state.queue.are_here(now) {
+            state.redirect(map, |request, _| request.core as usize == core);
         }
-    }
-
-    /// There is another copy of a line that cores share. Loads from these cores, or from all, have
-    /// a new way to it, mostly a shorter one: then it does not matter to those that have arrived.
-    /// All that invalidate copies may arrive later.
-    fn come_nearer(&mut self, now: Time, line: usize, cores: Option<Range<usize>>) {
-        let queue = &self.queues[line];
-        let (are_here, has_writers) = (queue.are_here(now), queue.has_writers());
-        if !(are_here && self.copies_are_near) {
-            match cores {
-                None => self.redirect_all(line),
-                Some(cores) => self.redirect(line, |request| {
-                    request.writes() || cores.contains(&(request.core as usize))
-                }),
-            }
-        } else if has_writers {
-            self.redirect(line, Request::writes);
-        }
-    }
-
-    /// The line has moved: updates the arrival of some waiting requests.
-    fn redirect(&mut self, line: usize, is_affected: impl Fn(&Request) -> bool) {
-        let mut queue = std::mem::take(&mut self.queues[line]);
-        queue.redirect(is_affected, |request| self.arrival(line, request));
-        self.queues[line] = queue;
-    }
-
-    /// The same of all.
-    fn redirect_all(&mut self, line: usize) {
-        let mut queue = std::mem::take(&mut self.queues[line]);
-        let owner = match self.lines[line].copies {
-            Copies::Owned(owner) => Some(owner as u32),
-            Copies::Shared(_) | Copies::None => None,
-        };
-        let since = self.lines[line].since;
-        queue.redirect_all(|request| match self.legs.known(line, request) {
-            Some(leg) if owner.is_some_and(|owner| owner != request.core) => {
-                leg.arrival(request, since)
-            }
-            _ => self.arrival(line, request),
-        });
-        self.queues[line] = queue;
     }
 
     /// Notifies all watchers but one.
@@ -346,5 +204,31 @@ impl Cache {
             }
             stays
         });
+    }
+}
+
+/// Returns how long the answer of a last-level cache travels to a reader.
+fn way_back(random: &mut Random, costs: &Costs, request: &Request) -> Time {
+    if costs.jitter != 0.0 {
+        // Its snoop takes no time, but is drawn as all are: the figures of the score depend on it.
+        random.next_u64();
+    }
+    vary(random, costs, costs.shared.half().scale(request.way))
+}
+
+/// How long an owner keeps a wanted line: from nothing to twice the mean. With less variation an
+/// owner would keep it always, or never, for its next operation: a change of a cost by a tenth
+/// would then change rates by a factor of four.
+fn vary_tenure(random: &mut Random, costs: &Costs, mean: Time) -> Time {
+    match costs.jitter {
+        0.0 => mean,
+        _ => mean.scale(random.random_range(0.0..=2.0)),
+    }
+}
+
+fn vary(random: &mut Random, costs: &Costs, time: Time) -> Time {
+    match costs.jitter {
+        0.0 => time,
+        jitter => time.scale(random.random_range(1.0 - jitter..=1.0 + jitter)),
     }
 }

@@ -1,0 +1,181 @@
+//! The ways between cores and lines, computed once: places take divisions.
+
+use super::Access;
+use super::line::{Copies, Line, Request, Sharers};
+use crate::machine::Machine;
+use crate::time::Time;
+
+/// The way between two places.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The cost of a transfer, and the part of it until a request is at the home of the line.
+    transfer: Time,
+    request: Time,
+    /// Whether they have a last-level cache in common, or a socket.
+    pub shares_cache: bool,
+    pub shares_socket: bool,
+}
+
+/// A machine, its ways, and the numbers of its places.
+#[derive(Debug)]
+pub(super) struct Map {
+    pub machine: Machine,
+    /// Whether a load comes sooner to the last-level cache of its core than to any other place.
+    pub copies_are_near: bool,
+    /// The place of each core, and the core's number on the ring of its last-level cache.
+    cores: Vec<(u32, u32)>,
+    places: usize,
+    ways: Vec<Way>,
+    /// The ways between a core and a slice, by the difference of their numbers on the ring.
+    ring: Vec<f64>,
+}
+
+impl Map {
+    pub fn new(machine: &Machine) -> Self {
+        let site = |core| {
+            let place = machine.place_of(core);
+            let number = place.socket * machine.clusters + place.cluster;
+            (number as u32, machine.stop_of(core) as u32)
+        };
+        let costs = &machine.costs;
+        let way = |from, to| {
+            let transfer = machine.transfer(from, to);
+            Way {
+                transfer,
+                request: transfer.scale(costs.request),
+                shares_cache: machine.share_cache(from, to),
+                shares_socket: from.socket == to.socket,
+            }
+        };
+        let all = |from| machine.places().map(move |to| way(from, to));
+        let ways: Vec<Way> = machine.places().flat_map(all).collect();
+        let near = costs.shared.half();
+        Self {
+            copies_are_near: ways.iter().all(|way| near <= way.request),
+            cores: (0..machine.all_cores()).map(site).collect(),
+            places: machine.places().count(),
+            ways,
+            ring: machine.ways().collect(),
+            machine: machine.clone(),
+        }
+    }
+
+    /// Returns the request of `core` for a line of this slice.
+    pub fn request(&self, at: Time, vcpu: usize, core: usize, slice: usize) -> Request {
+        let (place, stop) = self.cores[core];
+        Request {
+            vcpu: vcpu as u32,
+            core: core as u32,
+            place,
+            access: Access::Read,
+            buffered: false,
+            requested_at: at,
+            way: self.ring[(stop as usize).abs_diff(slice)],
+        }
+    }
+
+    /// Returns the way between the places of these numbers.
+    pub fn way(&self, from: usize, to: usize) -> &Way {
+        &self.ways[from * self.places + to]
+    }
+
+    /// Returns the ways from all places to this one.
+    fn ways_to(&self, place: usize) -> impl Iterator<Item = &Way> {
+        self.ways[place..].iter().step_by(self.places)
+    }
+
+    /// These cores share a line.
+    pub fn sharers(&self, cores: [usize; 2]) -> Sharers {
+        let mut sharers = Sharers {
+            cores: vec![false; self.cores.len()],
+            counts: vec![0; self.places],
+            near: vec![false; self.places],
+        };
+        for core in cores {
+            self.insert(&mut sharers, core);
+        }
+        sharers
+    }
+
+    /// Adds a core to those that share a line. Returns whether it is the first one of its place.
+    pub fn insert(&self, sharers: &mut Sharers, core: usize) -> bool {
+        let place = self.cores[core].0 as usize;
+        let is_new = !std::mem::replace(&mut sharers.cores[core], true);
+        sharers.counts[place] += u16::from(is_new);
+        let is_first = is_new && sharers.counts[place] == 1;
+        if is_first {
+            for (near, way) in sharers.near.iter_mut().zip(self.ways_to(place)) {
+                *near |= way.shares_cache;
+            }
+        }
+        is_first
+    }
+
+    /// Whether a core of this socket shares a line.
+    pub fn is_on_socket(&self, sharers: &Sharers, place: usize) -> bool {
+        let mut counts = sharers.counts.iter().zip(self.ways_to(place));
+        counts.any(|(&count, way)| count > 0 && way.shares_socket)
+    }
+
+    /// Returns when a request arrives at the line's home. One from beyond the home's last-level
+    /// cache follows the line when it moves.
+    #[inline]
+    pub fn arrival(&self, line: &Line, request: &Request) -> Time {
+        if line.has(request.core as usize, request.access) {
+            return request.requested_at.max(line.arrival);
+        }
+        let (place, costs) = (request.place as usize, &self.machine.costs);
+        let way = self.way(line.home, place);
+        let (near, length) = match &line.copies {
+            Copies::None => (true, costs.memory.scale(costs.request)),
+            Copies::Owned(_) => (way.shares_cache, way.request),
+            Copies::Shared(sharers) if request.access.is_load() => match sharers.near[place] {
+                true if self.machine.inclusive => (true, costs.shared.half()),
+                near => (near, way.request),
+            },
+            Copies::Shared(sharers) => {
+                let length = self.invalidation(sharers, request);
+                (sharers.near[place], length.scale(costs.request))
+            }
+        };
+        let begins = match near {
+            true => request.requested_at,
+            false => request.requested_at.max(line.since),
+        };
+        begins + length.scale(request.way)
+    }
+
+    /// Whether the last-level cache of a reader has a copy, and the reader's core has none: it
+    /// answers by itself.
+    pub fn is_near(&self, line: &Line, request: &Request) -> bool {
+        let Copies::Shared(sharers) = &line.copies else {
+            return false;
+        };
+        let is_near = self.machine.inclusive && sharers.near[request.place as usize];
+        is_near && request.access.is_load() && !sharers.cores[request.core as usize]
+    }
+
+    /// Returns what a transfer takes to a core that lacks the right for its access.
+    pub fn transfer(&self, line: &Line, request: &Request) -> Time {
+        match &line.copies {
+            Copies::None => self.machine.costs.memory,
+            Copies::Shared(sharers) if !request.access.is_load() => {
+                self.invalidation(sharers, request)
+            }
+            _ => self.way(line.home, request.place as usize).transfer,
+        }
+    }
+
+    /// Returns the time to invalidate all copies of other cores than the requester's.
+    fn invalidation(&self, sharers: &Sharers, request: &Request) -> Time {
+        let place = request.place as usize;
+        let own = u16::from(sharers.cores[request.core as usize]);
+        let has_others = |(other, count)| count > if other == place { own } else { 0 };
+        let copies = sharers.counts.iter().copied().enumerate();
+        let costs = copies
+            .zip(self.ways_to(place))
+            .filter(|&(copies, _)| has_others(copies))
+            .map(|(_, way)| way.transfer);
+        costs.max().unwrap_or(self.machine.costs.shared)
+    }
+}
