@@ -1,13 +1,13 @@
 //! The host's scheduler, which assigns CPUs to vCPUs: the completely fair scheduler that Linux had
-//! until 2023, or its successor (`schedule/eevdf.rs`).
+//! until 2023, or its successor (`schedule/rules.rs`).
 //!
 //! Each CPU has a queue of its own, ordered by the CPU time of its vCPUs. The running vCPU is
 //! replaced at a timer tick once its slice is over. A waking vCPU preempts it if it has had far
 //! less CPU time. A CPU that goes idle takes a vCPU from the longest queue, if it is usually idle
 //! for long enough.
 
-mod eevdf;
 mod moves;
+mod rules;
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Random;
@@ -97,25 +97,25 @@ impl Schedule {
             Placement::Pack => (0..count).collect(),
         };
         let socket = |cpu| machine.place_of(machine.core_of(cpu)).socket;
-        let mut others = 1..count;
+        let is_near = |&nth: &usize| socket(order[nth]) == socket(order[0]);
         if rules.placement == Placement::Numa
-            && let Some(second) = others.find(|&nth| socket(order[nth]) == socket(order[0]))
+            && let Some(second) = (1..count).find(is_near)
         {
             order[1..=second].rotate_right(1);
         }
-        let tasks = (0..vcpus)
-            .map(|vcpu| {
-                let cpu = order[vcpu % count];
-                cpus[cpu].queue.push(vcpu);
-                let vruntime = draw(rules.granularity);
-                Task {
-                    vruntime,
-                    cpu,
-                    deadline: vruntime + rules.request.map_or(Time::ZERO, Time::half),
-                    ..Task::default()
-                }
-            })
-            .collect();
+        let task = |vcpu| {
+            let vruntime = draw(rules.granularity);
+            Task {
+                vruntime,
+                cpu: order[vcpu % count],
+                deadline: vruntime + rules.request.map_or(Time::ZERO, Time::half),
+                ..Task::default()
+            }
+        };
+        let tasks: Vec<Task> = (0..vcpus).map(task).collect();
+        for (vcpu, task) in tasks.iter().enumerate() {
+            cpus[task.cpu].queue.push(vcpu);
+        }
         Self {
             machine: machine.clone(),
             rules,
@@ -196,20 +196,18 @@ impl Schedule {
     /// Returns the end of the running vCPU's slice; `None` while no other is queued.
     pub fn slice_end(&self, cpu: usize) -> Option<Time> {
         let state = &self.cpus[cpu];
-        let current = state.current?;
-        let running = 1 + state.queue.len() as u64;
-        if running == 1 {
+        let task = &self.tasks[state.current?];
+        if state.queue.is_empty() {
             return None;
         }
         let rules = &self.rules;
-        let end = if rules.request.is_some() {
-            let task = &self.tasks[current];
-            task.began + task.deadline.saturating_sub(task.vruntime)
-        } else {
-            state.slice + Time::ps(rules.latency.as_ps() / running).max(rules.granularity)
+        let running = 1 + state.queue.len() as u64;
+        let end = match rules.request {
+            Some(_) => task.began + task.deadline.saturating_sub(task.vruntime),
+            None => state.slice + Time::ps(rules.latency.as_ps() / running).max(rules.granularity),
         };
-        let (tick, end) = (rules.tick.as_ps(), end.as_ps());
         // The next tick.
+        let (tick, end) = (rules.tick.as_ps(), end.as_ps());
         let ticks = end.saturating_sub(state.phase.as_ps()).div_ceil(tick);
         Some(state.phase + Time::ps(ticks * tick))
     }
@@ -240,10 +238,9 @@ impl Schedule {
         if self.cpus[cpu].reserved {
             return None;
         }
-        let mut moved = false;
-        if self.cpus[cpu].queue.is_empty() {
-            moved = self.cpus[cpu].mean_idle >= self.rules.worth && self.pull(now, cpu, 1);
-        }
+        let state = &self.cpus[cpu];
+        let seeks = state.queue.is_empty() && state.mean_idle >= self.rules.worth;
+        let moved = seeks && self.pull(now, cpu, 1);
         let vcpu = self.choose(cpu)?;
         let state = &mut self.cpus[cpu];
         state.queue.retain(|&waiting| waiting != vcpu);
@@ -255,28 +252,10 @@ impl Schedule {
         Some(Pick { vcpu, same, moved })
     }
 
-    /// Chooses the vCPU with the least CPU time. One that has yielded lets the next one run first,
-    /// and one that was yielded to runs first, if that is not too unfair.
-    fn choose(&mut self, cpu: usize) -> Option<usize> {
-        if self.rules.request.is_some() {
-            return self.choose_earliest(cpu);
-        }
-        let least = self.least(cpu, None)?;
-        let state = &mut self.cpus[cpu];
-        let (next, skip) = (state.next.take(), state.skip.take());
-        let bound = self.tasks[least].vruntime + self.rules.wakeup;
-        let fair = |vcpu: &usize| self.tasks[*vcpu].vruntime <= bound;
-        let next = next.filter(|next| self.cpus[cpu].queue.contains(next));
-        let next = next.filter(fair);
-        next.or_else(|| self.least(cpu, skip).filter(fair))
-            .or(Some(least))
-    }
-
-    /// Returns the vCPU of the queue with the least CPU time, but for this one.
-    fn least(&self, cpu: usize, but: Option<usize>) -> Option<usize> {
-        let others = self.cpus[cpu].queue.iter().copied();
-        let others = others.filter(|&vcpu| Some(vcpu) != but);
-        others.min_by_key(|&vcpu| (self.tasks[vcpu].vruntime, vcpu))
+    /// Queues a vCPU for a CPU.
+    fn queue(&mut self, vcpu: usize, cpu: usize) {
+        self.tasks[vcpu].cpu = cpu;
+        self.cpus[cpu].queue.push(vcpu);
     }
 
     fn load(&self, cpu: usize) -> usize {

@@ -9,17 +9,8 @@ impl Schedule {
         let before = self.tasks[vcpu].cpu;
         let cpu = self.idle_near(before, by).unwrap_or(before);
         self.charge(now, cpu);
-        if let Some(request) = self.rules.request {
-            self.place(vcpu, cpu, request);
-        } else {
-            // A sleeper gains at most half of a scheduling period.
-            let least = self.cpus[cpu].min_vruntime;
-            let least = least.saturating_sub(self.rules.latency.half());
-            let vruntime = &mut self.tasks[vcpu].vruntime;
-            *vruntime = (*vruntime).max(least);
-        }
-        self.tasks[vcpu].cpu = cpu;
-        self.cpus[cpu].queue.push(vcpu);
+        self.place_woken(vcpu, cpu);
+        self.queue(vcpu, cpu);
         match self.cpus[cpu].current {
             None if self.cpus[cpu].reserved => Placed::Queued(cpu),
             None => {
@@ -33,16 +24,6 @@ impl Schedule {
             Some(current) if self.is_preempted_by(current, vcpu) => Placed::Preempts(cpu),
             Some(_) => Placed::Queued(cpu),
         }
-    }
-
-    /// Whether `woken`, which is queued on the CPU of `current`, preempts it.
-    fn is_preempted_by(&self, current: usize, woken: usize) -> bool {
-        if self.rules.request.is_some() {
-            let cpu = self.tasks[current].cpu;
-            return !self.is_eligible(current) && self.earliest(cpu) == Some(woken);
-        }
-        let [current, woken] = [current, woken].map(|vcpu| self.tasks[vcpu].vruntime);
-        current.saturating_sub(woken) > self.rules.wakeup
     }
 
     /// Returns an idle CPU: itself, or else one that shares its last-level cache, or that of the
@@ -74,22 +55,13 @@ impl Schedule {
         };
         self.charge(now, busiest);
         self.charge(now, cpu);
-        let from = self.cpus[busiest].min_vruntime;
         let queue = &self.cpus[busiest].queue;
         // The one with the most CPU time: the others will run sooner.
         let index = (0..queue.len()).max_by_key(|&index| self.tasks[queue[index]].vruntime);
         let vcpu = queue[index.expect("it is not empty")];
-        if self.rules.request.is_some() {
-            self.keep_lag(vcpu);
-            let task = &self.tasks[vcpu];
-            self.place(vcpu, cpu, task.deadline.saturating_sub(task.vruntime));
-        } else {
-            let ahead = self.tasks[vcpu].vruntime.saturating_sub(from);
-            self.tasks[vcpu].vruntime = self.cpus[cpu].min_vruntime + ahead;
-        }
+        self.place_moved(vcpu, cpu);
         self.cpus[busiest].queue.retain(|&waiting| waiting != vcpu);
-        self.tasks[vcpu].cpu = cpu;
-        self.cpus[cpu].queue.push(vcpu);
+        self.queue(vcpu, cpu);
         true
     }
 
