@@ -6,12 +6,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::platform::Atomic;
 use overlock_core::raw::{RawLock, RawRwLock};
-use overlock_core::sleep::Semaphore;
+use overlock_core::sleep::{Overlock, Semaphore};
+use overlock_family::rw::Qrwlock;
+use overlock_family::sleep::{KernelMutex, RwSem, rwsem::RwSemCounted};
 use overlock_family::spin::faulty::{
     Faulty, FaultyRw, Flaw, LostKick, NoExclusion, Relaxed as Sound,
 };
+use overlock_family::spin::{FastQueue, PvQueued, PvTicket, Queued, Ticket, Unfair};
 use overlock_sim::account::State;
-use overlock_sim::engine::{self, Outcome, Stuck};
+use overlock_sim::engine::{self, Outcome, Setup, Stuck};
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use overlock_sim::word::U32;
@@ -39,11 +42,7 @@ type Counted = (u64, Result<Outcome<u64>, Stuck>);
 type Simulate = fn(&Machine, &Host, usize, u64) -> Counted;
 
 /// Each vCPU runs all sections of the lock, and lets time pass after each.
-fn simulate<L>(
-    (machine, host, vcpus, seed): (&Machine, &Host, usize, u64),
-    lock: L,
-    section: impl Fn(&L, &Own<U32>, usize, u64),
-) -> Counted {
+fn simulate<L>(setup: &Setup<'_>, lock: L, section: impl Fn(&L, &Own<U32>, usize, u64)) -> Counted {
     let (place, word) = (Own(lock), Own(U32::ZERO));
     let body = |vcpu| {
         for number in 0..SECTIONS {
@@ -52,7 +51,7 @@ fn simulate<L>(
         }
         SECTIONS
     };
-    let outcome = run(&setup(machine, host, vcpus, seed), body, || true);
+    let outcome = run(setup, body, || true);
     if outcome.is_err() {
         // Remaining fibres still refer to it.
         std::mem::forget(place);
@@ -69,28 +68,32 @@ fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64
         // SAFETY: locked above, with this token.
         unsafe { lock.unlock(token) };
     };
-    simulate((machine, host, vcpus, seed), lock, section)
+    simulate(&setup(machine, host, vcpus, seed), lock, section)
+}
+
+/// Whether a vCPU writes, with a reader-writer lock.
+fn writes(vcpu: usize) -> bool {
+    vcpu % 3 != 1
 }
 
 /// As above; every third vCPU reads, and two loads of a reader have the same result.
 fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
     forget();
     let section = |lock: &L, word: &Own<U32>, vcpu, section| {
-        if vcpu % 3 == 1 {
-            let token = lock.read();
-            let seen = word.0.load(Relaxed);
-            engine::work(Time::ns(20 + vary(vcpu, section)));
-            assert_eq!(word.0.load(Relaxed), seen, "a writer during a reader");
-            // SAFETY: locked above, with this token.
-            unsafe { lock.unlock_read(token) };
-        } else {
+        if writes(vcpu) {
             let token = lock.write();
             count(word, vcpu, section);
             // SAFETY: locked above, with this token.
-            unsafe { lock.unlock_write(token) };
+            return unsafe { lock.unlock_write(token) };
         }
+        let token = lock.read();
+        let seen = word.0.load(Relaxed);
+        engine::work(Time::ns(20 + vary(vcpu, section)));
+        assert_eq!(word.0.load(Relaxed), seen, "a writer during a reader");
+        // SAFETY: locked above, with this token.
+        unsafe { lock.unlock_read(token) };
     };
-    simulate((machine, host, vcpus, seed), L::INIT, section)
+    simulate(&setup(machine, host, vcpus, seed), L::INIT, section)
 }
 
 /// Each machine, each host, each overcommit: mutual exclusion, termination, and no lost waiter.
@@ -98,7 +101,7 @@ fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64)
 /// Fails where a CPU is not given to the next vCPU: `dispatch` after a halt, a chore, an end. Fails
 /// where vCPUs that yield make a CPU do nothing but switch (`again`). Fails where a vCPU is in no
 /// state for a while, or in two (without `since` updated in `enter`), or where two have one CPU.
-fn everywhere(name: &str, writers: fn(usize) -> usize, simulate: Simulate) {
+fn everywhere(name: &str, writes: fn(usize) -> bool, simulate: Simulate) {
     for machine in MACHINES.iter() {
         for host in HOSTS.iter() {
             for overcommit in 1..=3 {
@@ -107,7 +110,8 @@ fn everywhere(name: &str, writers: fn(usize) -> usize, simulate: Simulate) {
                 let scene = format!("{name} on {}, {}, {vcpus} vCPUs", machine.name, host.name);
                 let outcome = outcome.unwrap_or_else(|stuck| panic!("{scene}: {stuck}"));
                 assert_eq!(outcome.results, vec![SECTIONS; vcpus], "{scene}");
-                assert_eq!(counted, SECTIONS * writers(vcpus) as u64, "{scene}");
+                let writers = (0..vcpus).filter(|&vcpu| writes(vcpu)).count();
+                assert_eq!(counted, SECTIONS * writers as u64, "{scene}");
                 for account in &outcome.accounts {
                     assert_eq!(account.total(), outcome.elapsed, "{scene}");
                 }
@@ -118,31 +122,31 @@ fn everywhere(name: &str, writers: fn(usize) -> usize, simulate: Simulate) {
     }
 }
 
-macro_rules! locks {
-    ($module:ident, $($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
-        mod $module {
-            $(#[test]
-            fn $name() {
-                type Lock = overlock_family::$module::$lock<super::Sim>;
-                super::everywhere(stringify!($name), |vcpus| vcpus, super::exclusive::<Lock>);
-            })*
-        }
+macro_rules! tests {
+    ($test:ident($writes:expr), $($name:ident: $module:ident::$lock:ident;)*) => {
+        $(#[test]
+        fn $name() {
+            type Lock = overlock_family::$module::$lock<Sim>;
+            everywhere(stringify!($name), $writes, $test::<Lock>);
+        })*
     };
 }
 
-macro_rules! spin { ($($lock:tt)*) => { locks!(spin, $($lock)*); }; }
-macro_rules! sleep { ($($lock:tt)*) => { locks!(sleep, $($lock)*); }; }
+macro_rules! spin {
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
+        tests!(exclusive(|_| true), $($name: spin::$lock;)*);
+    };
+}
+
+macro_rules! sleep {
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
+        tests!(exclusive(|_| true), $($name: sleep::$lock;)*);
+    };
+}
 
 macro_rules! rw {
     ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {
-        mod rw {
-            $(#[test]
-            fn $name() {
-                type Lock = overlock_family::$module::$lock<super::Sim>;
-                let writers = |vcpus| (0..vcpus).filter(|vcpu| vcpu % 3 != 1).count();
-                super::everywhere(stringify!($name), writers, super::shared::<Lock>);
-            })*
-        }
+        tests!(shared(writes), $($name: $module::$lock;)*);
     };
 }
 
@@ -157,18 +161,12 @@ overlock_family::rw_locks!(rw);
 #[test]
 fn all_builds_have_the_same_results() {
     let rows: [(Simulate, u64); 6] = [
-        (exclusive::<overlock_family::spin::Unfair<Sim>>, 99_378_318),
-        (exclusive::<overlock_family::spin::Queued<Sim>>, 158_445_330),
-        (
-            exclusive::<overlock_core::sleep::Overlock<Sim>>,
-            147_283_997,
-        ),
-        (shared::<overlock_family::rw::Qrwlock<Sim>>, 87_667_335),
-        (shared::<overlock_family::sleep::RwSem<Sim>>, 105_962_633),
-        (
-            shared::<overlock_family::sleep::rwsem::RwSemCounted<Sim>>,
-            139_338_751,
-        ),
+        (exclusive::<Unfair<Sim>>, 99_378_318),
+        (exclusive::<Queued<Sim>>, 158_445_330),
+        (exclusive::<Overlock<Sim>>, 147_283_997),
+        (shared::<Qrwlock<Sim>>, 87_667_335),
+        (shared::<RwSem<Sim>>, 105_962_633),
+        (shared::<RwSemCounted<Sim>>, 139_338_751),
     ];
     for (simulate, elapsed) in rows {
         let outcome = simulate(&MACHINES[3], &HOSTS[1], 8, 1).1;
@@ -214,7 +212,7 @@ fn a_lost_waiter_is_caught() {
     }
     assert_eq!(stuck::<LostKick>(), Some(Stuck::Asleep { vcpus: 1 }));
     assert_eq!(stuck::<Sound>(), None);
-    let lock = overlock_family::spin::Ticket::<Sim>::new();
+    let lock = Ticket::<Sim>::new();
     let mut setup = setup(&MACHINES[1], &HOSTS[0], 2, 1);
     (setup.stop_after, setup.patience) = (Time::ms(1), Time::ms(2));
     let stuck = run(&setup, |_| lock.lock(), || true).expect_err("nobody unlocks");
@@ -233,24 +231,23 @@ fn the_seed_determines_the_outcome() {
         assert_eq!(first, outcome(1));
         let padding = vec![0_u8; 12_345];
         let elsewhere = std::thread::spawn(move || {
-            let _ = shared::<overlock_family::sleep::RwSem<Sim>>(&MACHINES[3], &HOSTS[0], 9, 3);
+            let _ = shared::<RwSem<Sim>>(&MACHINES[3], &HOSTS[0], 9, 3);
             outcome(1)
         });
         assert_eq!(first, elsewhere.join().expect("it does not panic"));
         drop(padding);
     }
-    decides::<overlock_core::sleep::Overlock<Sim>>();
-    decides::<overlock_family::spin::PvQueued<Sim>>();
-    decides::<overlock_family::spin::PvTicket<Sim>>();
-    decides::<overlock_family::spin::FastQueue<Sim>>();
-    decides::<overlock_family::sleep::KernelMutex<Sim>>();
+    decides::<Overlock<Sim>>();
+    decides::<PvQueued<Sim>>();
+    decides::<PvTicket<Sim>>();
+    decides::<FastQueue<Sim>>();
+    decides::<KernelMutex<Sim>>();
 }
 
 #[test]
 fn a_thousand_vcpus_take_turns() {
-    for host in [&HOSTS[0], &HOSTS[1]] {
-        type Lock = overlock_family::spin::PvQueued<Sim>;
-        let (counted, outcome) = exclusive::<Lock>(&MACHINES[2], host, 1024, 1);
+    for host in &HOSTS[..2] {
+        let (counted, outcome) = exclusive::<PvQueued<Sim>>(&MACHINES[2], host, 1024, 1);
         outcome.unwrap_or_else(|stuck| panic!("{}: {stuck}", host.name));
         assert_eq!(counted, 1024 * SECTIONS);
     }
