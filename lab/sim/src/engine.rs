@@ -188,15 +188,21 @@ pub fn run<T>(
     let mut fibres = Fibres::new(setup.vcpus, &body)?;
     ENGINE.set(Some(Box::new(Engine::new(setup))));
     with(|engine| engine.begin(setup.windows));
-    while let Some(vcpu) = with(|engine| engine.advance(setup.patience, &go_on))? {
+    let advanced = loop {
+        let vcpu = match with(|engine| engine.advance(setup.patience, &go_on)) {
+            Ok(Some(vcpu)) => vcpu,
+            Ok(None) => break Ok(()),
+            Err(stuck) => break Err(stuck),
+        };
         CURRENT.set(Some(vcpu));
         let ended = catch_unwind(AssertUnwindSafe(|| fibres.resume(vcpu)));
         CURRENT.set(None);
         if ended.unwrap_or_else(|panic| resume_unwind(panic)) {
             with(|engine| engine.ended(vcpu));
         }
-    }
+    };
     let engine = ENGINE.take().expect("it was put there above");
+    advanced?;
     Ok(engine.outcome(fibres.results()))
 }
 

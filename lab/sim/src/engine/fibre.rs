@@ -90,6 +90,11 @@ pub(super) fn is_on_stack(vcpu: usize, address: usize) -> bool {
     STACKS.with_borrow(|stacks| stacks[vcpu].0.contains(&address))
 }
 
+/// Returns the vCPU on whose stack the word at `address` is, if any.
+pub(super) fn stack_of(address: usize) -> Option<usize> {
+    STACKS.with_borrow(|stacks| stacks.iter().position(|(at, _)| at.contains(&address)))
+}
+
 /// Suspends the calling fibre, which is that of `vcpu`, until the engine resumes it.
 pub(super) fn suspend(vcpu: usize) {
     let yielder = STACKS.with_borrow(|stacks| stacks[vcpu].1);

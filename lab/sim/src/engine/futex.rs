@@ -85,18 +85,20 @@ pub(crate) fn requeue(from: usize, to: usize) -> bool {
     true
 }
 
+/// Returns what stands for the bucket of the futex at `address`. The compiler chooses the addresses
+/// of words on a stack, so they must not matter: a vCPU has one bucket for all of them.
+fn bucket(address: usize) -> usize {
+    fibre::stack_of(address).unwrap_or(address & !1)
+}
+
 impl Engine {
     /// `vcpu` enters the kernel for the futex at `address`. Returns how long it takes until it has
     /// had the bucket to itself: others come first, and lines of the bucket come from the core that
     /// had it last.
     fn enters_bucket(&mut self, vcpu: usize, address: usize) -> Time {
         let (now, core, machine) = (self.now, self.core(vcpu), &self.machine);
-        let bucket = match fibre::is_on_stack(vcpu, address) {
-            // The compiler chooses the addresses of words there: they must not matter.
-            true => vcpu,
-            false => address & !1,
-        };
-        let (free, last) = self.buckets.entry(bucket).or_insert((Time::ZERO, core));
+        let bucket = self.buckets.entry(bucket(address));
+        let (free, last) = bucket.or_insert((Time::ZERO, core));
         let transfer = match *last == core {
             true => Time::ZERO,
             false => machine.transfer(machine.place_of(*last), machine.place_of(core)),
@@ -109,7 +111,7 @@ impl Engine {
     /// Whether a waker has to lock the bucket of the futex at `address`: a thread sleeps there, or
     /// is on its way.
     fn has_bucket(&self, address: usize) -> bool {
-        let bucket = self.buckets.get(&(address & !1));
+        let bucket = self.buckets.get(&bucket(address));
         let is_in_use = bucket.is_some_and(|&(free, _)| free > self.now);
         !self.host.hypervisor && (is_in_use || self.sleepers_at(address) > 0)
     }

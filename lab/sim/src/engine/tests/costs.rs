@@ -1,5 +1,7 @@
 //! Properties of accesses, spins, preemptions and futexes that no single figure shows.
 
+use std::sync::atomic::AtomicUsize;
+
 use super::*;
 
 /// A locked instruction takes 8, a load or store 2. Fails where a word on the own stack has a cache
@@ -327,15 +329,21 @@ fn calls_for_a_futex_wait_for_its_bucket() {
 /// so that one finds in the bucket the core of an earlier call, and the other does not.
 #[test]
 fn words_on_a_stack_share_a_bucket() {
-    let body = |_| {
+    let other = AtomicUsize::new(0);
+    let body = |vcpu| {
         let words = [U32::ZERO, U32::ZERO];
-        for word in &words {
-            Sim::halt(word, 1, None, WakeClass::Waiter);
+        if vcpu == 0 {
+            other.store(words[1].address(), Relaxed);
+            Sim::halt(&words[0], 1, None, WakeClass::Waiter);
+            Sim::halt(&words[1], 0, None, WakeClass::Waiter);
+        } else {
+            at(BEGIN);
+            Sim::kick(other.load(Relaxed) as *const U32, Kick::One);
         }
         with(|engine| engine.buckets.len())
     };
     let host = Host::preset("threads").expect("a preset");
-    assert_eq!(simulate(&machine(1, 1), host, 1, body).results, [1]);
+    assert_eq!(simulate(&machine(2, 1), host, 2, body).results, [1, 1]);
 }
 
 /// Fails where a CPU that is idle at the start takes a thread that is placed on another one before
