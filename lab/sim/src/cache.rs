@@ -242,6 +242,7 @@ impl Cache {
     }
 
     /// Requests a line, which `core` does not have, for a load that `vcpu` will make at `at`.
+    #[inline]
     pub fn request_ahead(&mut self, now: Time, at: Time, vcpu: usize, core: usize, line: usize) {
         debug_assert!(!self.has(line, core, Access::Read));
         let request = self.map.request(at, vcpu, core, self.lines[line].slice);
@@ -254,6 +255,7 @@ impl Cache {
     }
 
     /// Queues a request, and serves it if it is due.
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, line: usize, request: Request) {
         let state = &mut self.lines[line];
         let arrives = self.map.arrival(state, &request);

@@ -71,11 +71,29 @@ pub(super) struct Line {
 
 impl Line {
     /// Whether `core` has the right for this access.
+    #[inline]
     pub fn has(&self, core: usize, access: Access) -> bool {
         match &self.copies {
             Copies::None => false,
             Copies::Owned(owner) => *owner == core,
             Copies::Shared(sharers) => access.is_load() && sharers.cores[core],
+        }
+    }
+
+    /// Adds the core of a read to those that share it, if some do.
+    #[inline(always)]
+    pub fn add_sharer(&mut self, now: Time, map: &Map, request: &Request) {
+        let (core, place) = (request.core as usize, request.place as usize);
+        let Copies::Shared(sharers) = &mut self.copies else {
+            return;
+        };
+        // The first reader of a place affects waiting requests near it, and all that invalidate
+        // copies. Another one affects only those of its own core: it is as near as a copy that
+        // they wait for already.
+        if map.insert(sharers, core, place) {
+            self.comes_nearer(now, map, |other| map.way(place, other).shares_cache);
+        } else if !self.queue.are_here(now) {
+            self.redirect(map, |request, _| request.core as usize == core);
         }
     }
 
@@ -141,6 +159,7 @@ impl Queue {
 
     /// Returns the number of those that have arrived, and when the first one does, or `now` if it
     /// has.
+    #[inline]
     pub fn arrived(&self, now: Time) -> Option<(usize, Time)> {
         if self.arrivals.is_empty() {
             return None;
@@ -157,6 +176,7 @@ impl Queue {
     }
 
     /// Takes one of those that have arrived.
+    #[inline]
     pub fn take(&mut self, now: Time, chosen: usize) -> Request {
         if self.are_here(now) {
             return self.remove(chosen);

@@ -61,6 +61,7 @@ impl Map {
     }
 
     /// Returns the request of `core` for a line of this slice.
+    #[inline]
     pub fn request(&self, at: Time, vcpu: usize, core: usize, slice: usize) -> Request {
         let (place, stop) = self.cores[core];
         Request {
@@ -92,14 +93,14 @@ impl Map {
             near: vec![false; self.places],
         };
         for core in cores {
-            self.insert(&mut sharers, core);
+            self.insert(&mut sharers, core, self.cores[core].0 as usize);
         }
         sharers
     }
 
     /// Adds a core to those that share a line. Returns whether it is the first one of its place.
-    pub fn insert(&self, sharers: &mut Sharers, core: usize) -> bool {
-        let place = self.cores[core].0 as usize;
+    #[inline(always)]
+    pub fn insert(&self, sharers: &mut Sharers, core: usize, place: usize) -> bool {
         let is_new = !std::mem::replace(&mut sharers.cores[core], true);
         sharers.counts[place] += u16::from(is_new);
         let is_first = is_new && sharers.counts[place] == 1;
@@ -119,24 +120,18 @@ impl Map {
 
     /// Returns when a request arrives at the line's home. One from beyond the home's last-level
     /// cache follows the line when it moves.
-    #[inline]
+    #[inline(always)]
     pub fn arrival(&self, line: &Line, request: &Request) -> Time {
-        if line.has(request.core as usize, request.access) {
-            return request.requested_at.max(line.arrival);
-        }
-        let (place, costs) = (request.place as usize, &self.machine.costs);
-        let way = self.way(line.home, place);
+        let way = self.way(line.home, request.place as usize);
+        let costs = &self.machine.costs;
         let (near, length) = match &line.copies {
-            Copies::None => (true, costs.memory.scale(costs.request)),
-            Copies::Owned(_) => (way.shares_cache, way.request),
-            Copies::Shared(sharers) if request.access.is_load() => match sharers.near[place] {
-                true if self.machine.inclusive => (true, costs.shared.half()),
-                near => (near, way.request),
-            },
-            Copies::Shared(sharers) => {
-                let length = self.invalidation(sharers, request);
-                (sharers.near[place], length.scale(costs.request))
+            _ if line.has(request.core as usize, request.access) => {
+                return request.requested_at.max(line.arrival);
             }
+            // So it is for hundreds of requests whenever the line moves.
+            Copies::Owned(_) => (way.shares_cache, way.request),
+            Copies::None => (true, costs.memory.scale(costs.request)),
+            Copies::Shared(sharers) => self.to_sharers(sharers, way, request),
         };
         let begins = match near {
             true => request.requested_at,
@@ -145,8 +140,22 @@ impl Map {
         begins + length.scale(request.way)
     }
 
+    /// Returns whether the last-level cache of a requester has a copy, and how long its request
+    /// travels.
+    #[inline(never)]
+    fn to_sharers(&self, sharers: &Sharers, way: &Way, request: &Request) -> (bool, Time) {
+        let (near, costs) = (sharers.near[request.place as usize], &self.machine.costs);
+        let length = match request.access.is_load() {
+            true if near && self.machine.inclusive => costs.shared.half(),
+            true => way.request,
+            false => self.invalidation(sharers, request).scale(costs.request),
+        };
+        (near, length)
+    }
+
     /// Whether the last-level cache of a reader has a copy, and the reader's core has none: it
     /// answers by itself.
+    #[inline]
     pub fn is_near(&self, line: &Line, request: &Request) -> bool {
         let Copies::Shared(sharers) = &line.copies else {
             return false;

@@ -40,11 +40,11 @@ impl Cache {
         mut watches: impl FnMut(usize, Time) -> Option<Time>,
     ) -> Option<Loaded> {
         let mut is_read = false;
+        if self.lines[line].leaving.is_some() && !self.leaves(*now, line) {
+            return None;
+        }
+        let mut state = &mut self.lines[line];
         loop {
-            if self.lines[line].leaving.is_some() && !self.leaves(*now, line) {
-                return None;
-            }
-            let state = &mut self.lines[line];
             // In the tests of this crate alone: with hundreds of spinners this takes most of the
             // time.
             #[cfg(test)]
@@ -72,6 +72,10 @@ impl Cache {
             is_read = self.map.is_near(state, &request);
             if !is_read {
                 self.leave(*now, line, request);
+                if !self.leaves(*now, line) {
+                    return None;
+                }
+                state = &mut self.lines[line];
                 continue;
             }
             // The last-level cache goes on to the next request.
@@ -80,11 +84,11 @@ impl Cache {
             let at = *now + way_back(&mut self.random, costs, &request) + costs.hit;
             let vcpu = request.vcpu as usize;
             self.traffic.near += 1;
-            self.add_sharer(*now, line, request.core as usize, request.place as usize);
+            state.add_sharer(*now, &self.map, &request);
             let Some(earlier) = watches(vcpu, at) else {
                 return Some(Loaded { vcpu, at });
             };
-            self.lines[line].watchers.push(request.vcpu);
+            state.watchers.push(request.vcpu);
             until = until.min(earlier);
         }
     }
@@ -151,7 +155,7 @@ impl Cache {
             Some(false) => self.traffic.far += 1,
         }
         if is_read && matches!(state.copies, Copies::Shared(_)) {
-            return self.add_sharer(now, line, core, place);
+            return state.add_sharer(now, &self.map, request);
         }
         let takes_over = self.map.machine.migratory && state.dirty;
         state.dirty = false;
@@ -178,21 +182,6 @@ impl Cache {
         });
     }
 
-    fn add_sharer(&mut self, now: Time, line: usize, core: usize, place: usize) {
-        let (map, state) = (&self.map, &mut self.lines[line]);
-        let Copies::Shared(sharers) = &mut state.copies else {
-            return;
-        };
-        // The first reader of a place affects waiting requests near it, and all that invalidate
-        // copies. Another one affects only those of its own core: it is as near as a copy that
-        // they wait for already.
-        if map.insert(sharers, core) {
-            state.comes_nearer(now, map, |other| map.way(place, other).shares_cache);
-        } else if !state.queue.are_here(now) {
-            state.redirect(map, |request, _| request.core as usize == core);
-        }
-    }
-
     /// Notifies all watchers but one.
     pub(super) fn lose(&mut self, line: usize, but: usize) {
         let signals = &mut self.signals;
@@ -208,6 +197,7 @@ impl Cache {
 }
 
 /// Returns how long the answer of a last-level cache travels to a reader.
+#[inline(always)]
 fn way_back(random: &mut Random, costs: &Costs, request: &Request) -> Time {
     if costs.jitter != 0.0 {
         // Its snoop takes no time, but is drawn as all are: the figures of the score depend on it.
@@ -226,6 +216,7 @@ fn vary_tenure(random: &mut Random, costs: &Costs, mean: Time) -> Time {
     }
 }
 
+#[inline(always)]
 fn vary(random: &mut Random, costs: &Costs, time: Time) -> Time {
     match costs.jitter {
         0.0 => time,
