@@ -217,6 +217,8 @@ fn what_is_wrong_is_named_with_what_is_valid() {
         "\nbase = 1",
         "bad.toml: base must be a string",
     );
+    let says = "bad.toml: must be a regular file of at most 1 MiB";
+    bad(&runs, "--host", &" ".repeat((1 << 20) + 1), says);
     let sweep = "sim sweep --vcpus 2 --out unused";
     let says = "bad.toml: unknown machine 'this-machine' | sim --show this-machine";
     bad(&[sweep], "--machines", "base = \"this-machine\"", says);
@@ -236,7 +238,8 @@ fn what_is_wrong_is_named_with_what_is_valid() {
     );
     all_refused(
         "sim --machine no/such => no/such: No such file
-         sim --machine / => /: Is a directory
+         sim --machine / => /: must be a regular file
+         sim --show /dev/zero => /dev/zero: must be a regular file
          sim --machine x7560:socket => 'socket' must be KEY=VALUE
          sim --show pdp-11 => --show pdp-11 | barcelona | kvm-nople
          sim --show kvm:x=1 => unknown key 'x' | heavy_barrier

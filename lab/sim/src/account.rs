@@ -29,7 +29,8 @@ states! {
     Memory = "memory",
     /// Spins: polls a word that does not change.
     Spin = "spin",
-    /// Is in the hypervisor or the operating system: halting, kicking, waking, being switched.
+    /// Is in the hypervisor or the operating system: halting, kicking, waking, being switched. The
+    /// last state that has a CPU: [`Account::on_cpu`] counts on the order.
     Host = "host",
     /// Is runnable and has no CPU: the steal time of a guest.
     Ready = "preempted",

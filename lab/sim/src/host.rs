@@ -53,7 +53,8 @@ keys! {
     hypervisor: bool = FLAG, "It runs vCPUs of virtual machines, rather than threads";
     /// As KVM's steal time record does. Threads are told so by no system without a program in its
     /// kernel.
-    tells_preempted: bool = FLAG, "A guest learns which vCPUs are preempted, threads which others";
+    tells_preempted: bool = FLAG,
+        "A guest learns which vCPUs are preempted, threads learn which others are";
     /// An exit, or the way into the futex.
     halt: Time = COST, "From a halt until the next vCPU can run";
     /// A guest finds out by itself that its word has changed, in the time of a load.
@@ -75,7 +76,8 @@ keys! {
     first_poll: Time = COST, "The shortest such time that is not zero";
     heavy_barrier: Time = COST, "A full memory barrier on all CPUs, requested by one";
     /// As on Linux. A kernel's locks do not.
-    spins: bool = FLAG, "A wait in a queue begins with a spin if worth it, but in a peer's model";
+    spins: bool = FLAG,
+        "A wait in a queue begins with a spin where worth it; not in models of peers";
 }
 
 keys! {
@@ -96,7 +98,8 @@ keys! {
     balance_idle: Time = INTERVAL, "The interval at which idle CPUs look for work";
     balance_all: Time = INTERVAL, "The interval at which all CPUs compare their queues";
     placement: Placement = Domain::Word(&["spread", "numa", "pack"]),
-        "Where vCPUs begin: on all sockets; numa, the second by the first; pack, on the fewest";
+        "spread: on all sockets in turn; numa: so, but the second beside the first; \
+         pack: on as few sockets as can be";
 }
 
 keys! {
@@ -104,7 +107,8 @@ keys! {
     #[derive(Copy)]
     Chores {}
     every as "chores_every": Time = INTERVAL, "The mean time between the host's threads on a CPU";
-    length as "chores_length": Time = OR_NONE, "How long they run, on the mean; 0 for none";
+    length as "chores_length": Time = OR_NONE,
+        "How long the host's threads run, on the mean; 0 for none";
 }
 
 keys! {
@@ -154,18 +158,31 @@ impl Spec for Host {
     fn broken_rule(&self) -> Option<&'static str> {
         let (scheduler, chores, pause) = (self.scheduler, self.chores, self.pause_exit);
         let is_short = |time: Time, least| time > NONE && time < least;
-        Some(match () {
-            () if scheduler.granularity > scheduler.latency => {
-                "granularity must be at most latency"
-            }
-            () if chores.length >= chores.every => "chores_length must be less than chores_every",
-            () if is_short(chores.length, SOME) => "chores_length must be 0, or at least 1ns",
-            () if is_short(pause.window, SOME) => "pause_window must be 0, or at least 1ns",
-            () if is_short(scheduler.request.unwrap_or_default(), TICK) => {
-                "eevdf_request must be 0, or at least 1us"
-            }
-            () => return None,
-        })
+        let request = scheduler.request.unwrap_or_default();
+        let rules = [
+            (
+                scheduler.granularity <= scheduler.latency,
+                "granularity must be at most latency",
+            ),
+            (
+                chores.length < chores.every,
+                "chores_length must be less than chores_every",
+            ),
+            (
+                !is_short(chores.length, SOME),
+                "chores_length must be 0, or at least 1ns",
+            ),
+            (
+                !is_short(pause.window, SOME),
+                "pause_window must be 0, or at least 1ns",
+            ),
+            (
+                !is_short(request, TICK),
+                "eevdf_request must be 0, or at least 1us",
+            ),
+        ];
+        let broken = rules.into_iter().find(|(holds, _)| !holds);
+        broken.map(|(_, rule)| rule)
     }
 }
 

@@ -77,7 +77,8 @@ keys! {
     inclusive: bool = FLAG, "The last-level cache knows its cores' lines, and serves their readers";
     /// Without it the reader and the owner share the line.
     migratory: bool = FLAG, "A read takes a changed line over, to write it without asking again";
-    links: Links = Domain::Word(&["all", "cube"]), "All sockets are connected, or as in a cube";
+    links: Links = Domain::Word(&["all", "cube"]),
+        "all: each socket to each; cube: along its edges";
 }
 
 keys! {
@@ -97,12 +98,14 @@ keys! {
     turn: Time = COST,
         "One iteration of a spin loop: a pause instruction, a load that hits, a branch";
     request: f64 = LEG, "The share of a transfer until the request is at the line's home";
-    snoop: f64 = LEG, "The mean share from there until the owner loses it; data take the rest";
+    snoop: f64 = LEG,
+        "The mean share from the line's home until its owner loses the line; data take the rest";
     /// Until then the instruction waits for earlier ones.
     locks_line: f64 = Domain::Share(0.1, 0.9),
         "The share of a locked instruction before it locks its line";
     stores: usize = COUNT, "How many stores the buffer of a vCPU holds";
-    jitter: f64 = SPREAD, "The largest random variation of a transfer but its snoop, as a share";
+    jitter: f64 = SPREAD,
+        "The largest random variation of a transfer without its snoop, as a share";
     /// Each line has a place in the last-level cache, on a ring with the cores.
     ring: f64 = SPREAD, "The largest variation of a transfer by distance, as a share of its length";
     sibling: f64 = Domain::Share(0.1, 1.0),
@@ -133,25 +136,31 @@ impl Spec for Machine {
     fn broken_rule(&self) -> Option<&'static str> {
         let (clusters, costs) = (self.clusters, self.costs);
         let near = SOME..=costs.socket;
-        Some(match () {
-            () if self.all_cores() > MOST_CORES => {
-                "sockets * cores_per_socket must be at most 1024"
-            }
-            () if !self.cores.is_multiple_of(clusters) => {
-                "cores_per_socket must be a multiple of clusters"
-            }
+        let rules = [
+            (
+                self.all_cores() <= MOST_CORES,
+                "sockets * cores_per_socket must be at most 1024",
+            ),
+            (
+                self.cores.is_multiple_of(clusters),
+                "cores_per_socket must be a multiple of clusters",
+            ),
             // The cache counts on both: a place that has copies already is not asked anew.
-            () if clusters > 1 && !near.contains(&costs.cluster) => {
-                "cluster must be above 0 and at most socket, with clusters"
-            }
-            () if self.sockets > 1 && costs.socket > costs.across => {
-                "socket must be at most across, with several sockets"
-            }
-            () if costs.request + costs.snoop > 0.9 => {
-                "request + snoop must be at most 0.9, as the data of a transfer takes some time"
-            }
-            () => return None,
-        })
+            (
+                clusters == 1 || near.contains(&costs.cluster),
+                "cluster must be above 0 and at most socket, with clusters",
+            ),
+            (
+                self.sockets == 1 || costs.socket <= costs.across,
+                "socket must be at most across, with several sockets",
+            ),
+            (
+                costs.request + costs.snoop <= 0.9,
+                "request + snoop must be at most 0.9, as the data of a transfer takes some time",
+            ),
+        ];
+        let broken = rules.into_iter().find(|(holds, _)| !holds);
+        broken.map(|(_, rule)| rule)
     }
 
     /// Sockets and clusters are alike, so the cores are those of as few sockets as can share them

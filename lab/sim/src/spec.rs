@@ -5,13 +5,14 @@
 //! the list. So a result names what it was simulated on without the file that described it.
 //!
 //! Each is a table of TOML, in which a change replaces the value of a key. An error is a text that
-//! names the key and says what is valid.
+//! names the key and says what is valid, or else the line of a file that is not TOML.
 
 mod key;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::{fs, io};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,6 +60,9 @@ pub trait Spec: Clone + DeserializeOwned + Serialize + 'static {
     }
 }
 
+/// Larger files are not what they are named as.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// Bases beside the presets: their names, and how to get each.
 pub type Bases<'a, T> = &'a [(&'static str, &'a dyn Fn() -> T)];
 
@@ -88,8 +92,8 @@ pub fn parse<T: Spec>(text: &str) -> Result<T, String> {
 }
 
 /// Returns `of` with another value of a key, which is read as [`parse`] reads it.
-pub fn with<T: Spec>(of: T, key: &str, value: &str) -> Result<T, String> {
-    changed(&of, None, [(key, value)])
+pub fn with<T: Spec>(of: &T, key: &str, value: &str) -> Result<T, String> {
+    changed(of, None, [(key, value)])
 }
 
 /// As [`parse`], where the name may also be one of `bases`, or a file ([`is_file`]).
@@ -123,7 +127,11 @@ pub fn is_file(name: &str) -> bool {
 }
 
 fn contents(path: &str) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
+    let read = || match fs::metadata(path)? {
+        about if about.is_file() && about.len() <= MOST_BYTES => fs::read_to_string(path),
+        _ => Err(io::Error::other("must be a regular file of at most 1 MiB")),
+    };
+    read().map_err(|error| format!("{path}: {error}"))
 }
 
 /// Returns the name of what such a text changes: a preset, or another base; of a file, its base.
@@ -138,7 +146,11 @@ pub fn base(text: &str) -> Result<String, String> {
 }
 
 fn parsed(text: &str) -> Result<Table, String> {
-    text.parse::<Table>().map_err(|error| error.to_string())
+    text.parse::<Table>().map_err(|error| {
+        let before = text.bytes().take(error.span().map_or(0, |span| span.start));
+        let line = 1 + before.filter(|byte| *byte == b'\n').count();
+        format!("line {line}: {}", error.message())
+    })
 }
 
 fn base_of(table: &mut Table) -> Result<String, String> {
@@ -160,7 +172,11 @@ fn file<T: Spec>(text: &str, bases: Bases<'_, T>) -> Result<T, String> {
     let mut table = parsed(text)?;
     let base = base_of(&mut table).map_err(|why| format!("{why}; {}", names(bases)))?;
     let about = take(&mut table, "about")?;
-    let pairs = table.iter().map(|(key, value)| (&**key, shown(value)));
+    let pairs = table.iter().map(|(key, value)| match value {
+        // With its point: it is not a whole number.
+        Value::Float(_) => (&**key, value.to_string()),
+        _ => (&**key, shown(value)),
+    });
     changed(&named(&base, bases)?, about, pairs)
 }
 
@@ -175,6 +191,9 @@ pub(crate) fn presets<T: Spec>(text: &str) -> Vec<T> {
     for (name, own) in parsed(text).expect("the presets are TOML") {
         let mut own: Table = own.try_into().expect("a preset is a table");
         let base = own.remove("base");
+        let is_known = |name: &str| name == "about" || T::keys().any(|key| key.name == name);
+        let unknown = own.keys().find(|name| !is_known(name));
+        assert_eq!(unknown, None, "a key of {name}");
         let base = base.map(|base| &presets[base.as_str().expect("a name")]);
         let mut preset = base.and_then(Value::as_table).cloned().unwrap_or_default();
         preset.extend(own);
@@ -195,9 +214,12 @@ fn changed<T: Spec, V: AsRef<str>>(
     pairs: impl IntoIterator<Item = (impl AsRef<str>, V)>,
 ) -> Result<T, String> {
     let before = table(base);
-    let (mut after, mut cores) = (before.clone(), None);
+    let (mut after, mut cores, mut given) = (before.clone(), None, BTreeSet::new());
     for (name, text) in pairs {
         let (name, text) = (name.as_ref().trim(), text.as_ref());
+        if !given.insert(name.to_owned()) {
+            return Err(format!("{name} is there twice"));
+        }
         let key = T::keys().find(|key| key.name == name);
         match key.zip(after.get_mut(name)) {
             Some((Key { kind, .. }, value)) => {
@@ -250,10 +272,9 @@ fn table<T: Spec>(of: &T) -> Table {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
+        // Without the point of a whole number.
         Value::Float(number) => number.to_string(),
-        Value::Boolean(flag) => flag.to_string(),
-        other => other.type_str().to_owned(),
+        other => other.to_string(),
     }
 }
 
@@ -292,7 +313,10 @@ fn unknown<T: Spec>(of: &T, name: &str) -> String {
     let keys = T::keys().filter(|key| table.contains_key(key.name));
     let keys: Vec<&str> = keys.map(|key| key.name).chain(T::CORES).collect();
     let (meant, of, all) = (meant(name, &keys), first_word(of), keys.join(", "));
-    format!("unknown key '{name}'{meant} keys of {of} are {all}")
+    match &*all {
+        "" => format!("unknown key '{name}'; {of} has no keys"),
+        _ => format!("unknown key '{name}'{meant} keys of {of} are {all}"),
+    }
 }
 
 /// The question whether a name means one of `names` that is like it, if there is one, and the
@@ -300,15 +324,19 @@ fn unknown<T: Spec>(of: &T, name: &str) -> String {
 pub fn meant(name: &str, names: &[&str]) -> String {
     let near = |other: &&&str| strsim::jaro_winkler(name, other);
     let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+    let begun = names.iter().filter(|other| other.starts_with(name));
     match nearest {
-        Some(other) if near(&other) > 0.8 => format!("; did you mean '{other}'? The"),
+        // The beginning of several names means none of them.
+        Some(other) if near(&other) > 0.8 && begun.count() < 2 => {
+            format!("; did you mean '{other}'? The")
+        }
         _ => "; the".to_owned(),
     }
 }
 
 /// Returns a file that describes `of`: every key with its meaning and its range.
 pub fn toml<T: Spec>(of: &T) -> String {
-    let (table, base, about) = (table(of), first_word(of), of.about());
+    let (table, base, about) = (table(of), first_word(of), Value::from(of.about()));
     let keys = T::keys().filter_map(|Key { name, about, kind }| {
         let value = table.get(*name)?;
         Some(format!("\n# {about}: {kind}\n{name} = {value}\n"))
@@ -316,6 +344,6 @@ pub fn toml<T: Spec>(of: &T) -> String {
     let keys: String = keys.collect();
     format!(
         "# Keys that a file leaves out are those of its base.\nbase = \"{base}\"\n\
-         about = {about:?}\n{keys}"
+         about = {about}\n{keys}"
     )
 }

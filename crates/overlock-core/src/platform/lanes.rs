@@ -40,7 +40,7 @@ pub trait Lanes<W: Copy + Eq, H: Copy + Eq>: Atomic<W> {
         Err(word)
     }
 
-    /// Replaces some bits: `change` has the same ones for each word. `order` is `Relaxed` or
+    /// Replaces some bits, which are the same ones whatever the word is. `order` is `Relaxed` or
     /// `Release`.
     #[inline]
     fn replace(&self, order: Ordering, change: impl Fn(W) -> W) {

@@ -203,7 +203,7 @@ mod tests {
         refused("macro", "unknown workload 'macro'; the workloads are micro");
         refused("", "unknown workload ''");
         refused("micro:", "'' must be KEY=VALUE");
-        refused("qdisc:cs=5", "unknown key 'cs'; the keys of qdisc are ");
+        refused("qdisc:cs=5", "unknown key 'cs'; qdisc has no keys");
         refused(
             "micro:reads=5",
             "unknown key 'reads'; the keys of micro are cs, ncs, lines, lines_read, places, choices",

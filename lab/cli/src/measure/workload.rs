@@ -94,7 +94,7 @@ impl Options {
                     owners(key, command)
                 )));
             }
-            workload = spec::with(workload, key, &value)
+            workload = spec::with(&workload, key, &value)
                 .map_err(|error| Exit::usage(format!("--{error}")))?;
         }
         Ok(workload)

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::machine::tests::{plain, plain_but};
+use crate::machine::tests::{plain, plain_but, rows};
 
 /// A vCPU with one thing to do, by its letter in scenes.txt, after which it may watch the line.
 /// Some vCPUs share a core.
@@ -268,10 +268,11 @@ fn shows(machine: &Machine, script: &str) -> String {
 #[test]
 fn scenes_are_as_computed() {
     let mut machine = plain();
-    for row in include_str!("tests/scenes.txt").lines() {
+    for row in rows(include_str!("tests/scenes.txt")) {
         if let Some(keys) = row.strip_prefix("machine") {
             machine = plain_but(keys.trim());
-        } else if let Some((script, seen)) = row.split_once(" -> ") {
+        } else {
+            let (script, seen) = row.split_once(" -> ").expect(row);
             assert_eq!(shows(&machine, script), seen, "{script}");
         }
     }

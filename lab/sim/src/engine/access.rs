@@ -90,7 +90,7 @@ impl Engine {
                     line,
                     at,
                 } => {
-                    self.plan(at, Event::Owned(vcpu, core, line));
+                    self.plan(at, Event::Owned { vcpu, core, line });
                 }
                 Signal::Serve { line, at } if self.serves && self.next_serve.is_none() => {
                     self.next_serve = Some((line, at));

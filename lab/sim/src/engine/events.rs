@@ -16,14 +16,27 @@ pub(super) enum Event {
     /// Serve the queue of this line.
     Serve(usize),
     /// For a buffered store of the vCPU, issued on the core, the line is there.
-    Owned(usize, usize, usize),
+    Owned {
+        vcpu: usize,
+        core: usize,
+        line: usize,
+    },
     /// The slice of this CPU may be over. The event of the CPU as a source: these follow the vCPUs.
     Slice(usize),
     /// Another vCPU wanted the CPU during the context switch to this one, of this number.
-    Again(usize, u64),
+    Again {
+        vcpu: usize,
+        dispatch: u64,
+    },
     /// The end of this vCPU's halt, or of polling for it, unless its stamp is another one by then.
-    Timeout(usize, u64),
-    PollEnd(usize, u64),
+    Timeout {
+        vcpu: usize,
+        stamp: u64,
+    },
+    PollEnd {
+        vcpu: usize,
+        stamp: u64,
+    },
     /// The host takes this CPU for itself, for so long; or gives it back.
     Chore(usize, Option<Time>),
     /// Compare the queues of CPUs.
@@ -112,17 +125,17 @@ impl Engine {
                 return self.spins(vcpu).then_some(vcpu);
             }
             Event::Serve(line) => self.serves(line),
-            Event::Owned(vcpu, core, line) => self.owned(vcpu, core, line),
+            Event::Owned { vcpu, core, line } => self.owned(vcpu, core, line),
             Event::Slice(cpu) => self.slice(cpu),
-            Event::Again(vcpu, dispatch) => self.again(vcpu, dispatch),
-            Event::Timeout(vcpu, stamp) if self.vcpus[vcpu].stamp == stamp => {
+            Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
+            Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
                 self.leaves_sleepers(vcpu);
                 self.wakes(vcpu, None);
             }
-            Event::PollEnd(vcpu, stamp) if self.vcpus[vcpu].stamp == stamp => {
+            Event::PollEnd { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
                 self.stops_polling(vcpu);
             }
-            Event::Timeout(..) | Event::PollEnd(..) => {}
+            Event::Timeout { .. } | Event::PollEnd { .. } => {}
             Event::Chore(cpu, length) => self.chore(cpu, length),
             Event::Balance { all } => self.balance(all),
             Event::Begin(windows) => self.begins(windows),

@@ -56,7 +56,8 @@ impl Engine {
             // arrive: otherwise vCPUs that yield could make a CPU do nothing but switch.
             Doing::Busy { .. } if state.comes() > self.now => {
                 let (dispatch, at) = (state.dispatches, state.comes() + self.host.brief);
-                self.plan(at, Event::Again(current, dispatch));
+                let vcpu = current;
+                self.plan(at, Event::Again { vcpu, dispatch });
             }
             Doing::Polled => self.stops_polling(current),
             _ => self.preempt(current),
@@ -131,11 +132,11 @@ impl Engine {
         (state.halted, state.until) = (self.now, until);
         let (stamp, poll) = (state.stamp, state.poll);
         if let Some(until) = until {
-            self.plan(until, Event::Timeout(vcpu, stamp));
+            self.plan(until, Event::Timeout { vcpu, stamp });
         }
         if poll > Time::ZERO && self.schedule.waiting(self.schedule.cpu(vcpu)) == 0 {
             self.enter(vcpu, State::Host);
-            self.plan(self.now + poll, Event::PollEnd(vcpu, stamp));
+            self.plan(self.now + poll, Event::PollEnd { vcpu, stamp });
             self.vcpus[vcpu].doing = Doing::Polled;
         } else {
             // The way to here took that part of it.

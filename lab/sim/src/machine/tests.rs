@@ -12,10 +12,18 @@ pub(crate) fn plain() -> Machine {
 
 /// The same with other keys.
 pub(crate) fn plain_but(keys: &str) -> Machine {
-    let all = "barcelona:threads_per_core=1:last_level=socket:inclusive=true:hit=2:locked=8:\
-               cluster=24:socket=60:shared=20:across=120:hop=36:gap=11:memory=96:turn=5:jitter=0:\
-               ring=0:sibling=0.5:";
-    Machine::named(format!("{all}{keys}").trim_end_matches(':')).expect("a machine")
+    let all = "base='barcelona':threads_per_core=1:last_level='socket':inclusive=true:hit=2:\
+               locked=8:cluster=24:socket=60:shared=20:across=120:hop=36:gap=11:memory=96:turn=5:\
+               jitter=0:ring=0:sibling=0.5";
+    let text = format!("plain.toml:{keys}");
+    let file = |_: &str| Ok(all.replace(':', "\n"));
+    spec::read_in(text.trim_end_matches(':'), &[], file).expect("a machine")
+}
+
+/// The rows of a text that are neither empty nor comments.
+pub(crate) fn rows(text: &str) -> impl Iterator<Item = &str> {
+    let is_row = |row: &&str| !row.is_empty() && !row.starts_with('#');
+    text.lines().filter(is_row)
 }
 
 /// Two sockets of three clusters, each of four cores with two threads.

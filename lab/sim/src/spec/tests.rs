@@ -6,6 +6,7 @@ use super::*;
 use crate::Time;
 use crate::host::Host;
 use crate::machine::Machine;
+use crate::machine::tests::rows;
 
 fn file<T: Spec>(text: &str) -> Result<T, String> {
     read_in("my.toml", &[], |_| Ok(text.to_owned()))
@@ -39,7 +40,9 @@ fn each_key_changes_its_field_and_each_field_has_a_key() {
         let base = table(&T::presets()[0]);
         let keys: Vec<&str> = T::keys().map(|key| key.name).collect();
         let all = keys.iter().copied().chain(["name", "about"]);
-        assert!(base.keys().all(|field| all.clone().any(|key| key == field)));
+        for field in base.keys() {
+            assert!(all.clone().any(|key| key == field), "{field} has no key");
+        }
         for Key { name, kind, .. } in T::keys() {
             assert_eq!(keys.iter().filter(|key| *key == name).count(), 1, "{name}");
             let others = match kind {
@@ -73,9 +76,13 @@ fn a_file_changes_its_base() {
     assert_eq!((own.all_cores(), own.costs.socket), (18, Time::ns(60)));
     assert_eq!(own.costs.across, preset.costs.across);
     assert_eq!(Machine::named(&own.name).unwrap(), own);
-    let named = file::<Machine>(&format!("about = \"mine\"\n{text}cores = 6\n")).unwrap();
-    assert_eq!((&*named.about, named.all_cores()), ("mine", 6));
+    // TOML escapes some of these, and Rust one in a way that TOML does not know.
+    let mine = "'mine', \"so\" \\ \u{200b}";
+    let text = format!("about = {}\n{text}cores = 6\n", Value::from(mine));
+    let named = file::<Machine>(&text).unwrap();
+    assert_eq!((&*named.about, named.all_cores()), (mine, 6));
     assert_eq!(named.name, own.name);
+    assert_eq!(file::<Machine>(&toml(&named)).unwrap().about, mine);
 }
 
 /// Times are nanoseconds or have a unit.
@@ -103,8 +110,8 @@ fn overrides_change_keys() {
 /// Fails where a contradiction is accepted, or where a complaint does not name the key.
 #[test]
 fn what_is_wrong_is_named() {
-    let rows = include_str!("tests/refused.txt").lines();
-    for (text, says) in rows.filter_map(|row| row.split_once(" -> ")) {
+    for row in rows(include_str!("tests/refused.txt")) {
+        let (text, says) = row.split_once(" -> ").expect(row);
         let error = match text {
             _ if text.contains(" = ") => file::<Machine>(&text.replace(';', "\n")).err(),
             _ if ["threads", "kvm"].iter().any(|host| text.starts_with(host)) => {
@@ -114,5 +121,14 @@ fn what_is_wrong_is_named() {
         };
         let said = error.expect(text);
         assert!(said.contains(says), "{said}");
+        assert!(!said.contains('\n'), "{said} is more than a line");
     }
+    let said = Host::named("kvm:chores=false").unwrap_err();
+    assert!(!said.contains("did you mean"), "{said}");
+}
+
+#[test]
+#[should_panic(expected = "sokcet")]
+fn a_preset_with_an_unknown_key_is_refused() {
+    presets::<Machine>("[mine]\nsokcet = '60ns'\n");
 }

@@ -94,9 +94,9 @@ fn play(scene: &str) -> String {
             Some(("guests", count)) => guests = count.parse().expect("a number"),
             Some(("others", count)) => others = count.parse().expect("a number"),
             Some((key, value)) if is_of_machine(key) => {
-                machine = spec::with(machine, key, value).expect("a machine");
+                machine = spec::with(&machine, key, value).expect("a machine");
             }
-            Some((key, value)) => host = spec::with(host, key, value).expect("a host"),
+            Some((key, value)) => host = spec::with(&host, key, value).expect("a host"),
         }
     }
     let words = [Own::new(), Own::new()];
