@@ -155,7 +155,11 @@ fn contradictions_and_other_builds_are_refused() {
     let place = Place::new();
     let whole = place.whole();
     place.change("\"total\":", "\"total\":1");
-    let says = ["other", "contradicts another result", "seed 1"];
+    let contradicts = format!(
+        "contradicts {}, although both are of one",
+        place.path("whole")
+    );
+    let says = ["other: line 2", &contradicts, "seed 1"];
     refused(place.merge(&["whole", "other"], "all"), &says);
     assert!(!Path::new(&place.path("all")).exists());
     assert_eq!(place.read("whole.merged"), whole);
@@ -175,11 +179,16 @@ fn files_of_something_else_are_refused() {
     let place = Place::new();
     let whole = place.whole();
     let changed = |from: &str, to: &str| whole.replacen(from, to, 1);
-    let no_file = "is no file of `overlock-lab sim sweep`, format 5";
+    let no_file = "is no file of `overlock-lab sim sweep`";
+    let format = "line 1 is of format 4, and this program has format 5";
     let seeds = "is of another grid, with seeds [1,2]";
     for (content, says) in [
         ("something else".to_owned(), no_file),
-        (changed(":5,", ":4,"), no_file),
+        (changed(":5,", ":4,"), format),
+        (
+            changed("\"grid\"", "\"grit\""),
+            "line 1 is damaged: missing field `grid`",
+        ),
         (changed("[1,2,3]", "[1,2]"), seeds),
         (
             changed("\"seed\":1", "\"seed\":4"),
@@ -187,7 +196,7 @@ fn files_of_something_else_are_refused() {
         ),
         (changed("\n", "\n\n"), "line 2 is damaged"),
         (changed("\"jain\"", "\"join\""), "line 2 is damaged"),
-        (changed("commit ", "commit unknown "), "is of overlock"),
+        (changed("(commit ", "(commit unknown "), "(commit unknown "),
     ] {
         fs::write(place.path("other"), &content).unwrap();
         refused(place.sweep("other", &[]), &[says]);
@@ -215,6 +224,36 @@ fn files_of_something_else_are_refused() {
     );
     let nowhere = place.path("missing/out");
     refused(sim("merge").arg(&nowhere).assert(), &[&nowhere]);
+}
+
+/// Fails where levels are those of the first machine, and where a part beyond the sweep counts as
+/// done.
+#[test]
+fn each_machine_has_its_levels_and_parts_may_be_small() {
+    let place = Place::new();
+    let machines = "--locks ticket --seeds 1 --machines barcelona:cores=2,barcelona";
+    let part = |shard: &str, out: &str| {
+        let mut sweep = sim("sweep");
+        sweep
+            .args(machines.split(' '))
+            .args(["--vcpus", "0.25x,4x"]);
+        sweep.args(["--seconds", "0.0002", "--shard", shard]);
+        sweep.args(["--out", &place.path(out)]).assert().success()
+    };
+    part("7/9", "none").stderr(
+        "overlock-lab: 0 simulations, 0 of them done already\n\
+         overlock-lab: part 7 of 9 is empty, since the sweep has 4 in all\n",
+    );
+    let header: Value = serde_json::from_str(&place.read("none")).unwrap();
+    assert_eq!(
+        header["grid"]["machines"].to_string(),
+        r#"{"barcelona:cores=2":[1,8],"barcelona":[4,64]}"#
+    );
+    part("1/9", "one").stderr(contains("1 simulation, 0 of them done already"));
+    place
+        .merge(&["none", "one", "one"], "all")
+        .code(1)
+        .stderr(contains("1 result was there more than once"));
 }
 
 /// Progress and messages that nobody can read end nothing. Fails where they are printed by
@@ -256,6 +295,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &format!("sim sweep --out {out} --vcpus 4"),
         "--shard 0/4 => --shard 0/4 | such as 3/16
          --shard 4 => --shard 4 | such as 3/16
+         --shard 1/18446744073709551615 => --shard 1/18446744073709551615 | up to 1000000
          --machines pdp-11 => unknown machine 'pdp-11' | barcelona
          --machines barcelona:cores=99 => barcelona:cores=99: cores 99 | from 1 to 16
          --hosts xen => unknown host 'xen' | kvm
@@ -272,8 +312,9 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
         &format!("sim sweep --out {out} --vcpus"),
         "0 => --vcpus 0 | from 1 to 4096
          9..5 => --vcpus 9..5 | 1..3
-         0x => --vcpus 0x | such as 1x
-         manyx => --vcpus manyx | such as 1x
+         0x => --vcpus 0x | from 1 to 4096 | such as 0.25x
+         2xx => --vcpus 2xx | such as 0.25x
+         manyx => --vcpus manyx | such as 0.25x
          200x => 7200 vCPUs on e5-2699v3 | 1 to 4096
          128 --locks pv_ticket_small => no lock takes so many vCPUs
          4096 --jobs 4096 => --jobs 4096 | simulations of 4096 vCPUs | max_map_count",

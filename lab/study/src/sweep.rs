@@ -93,6 +93,8 @@ pub struct Sweep {
     header: Header,
     /// All simulations in the grid's order, with their outcomes as far as these are known.
     pub results: IndexMap<Key, Option<Outcome>>,
+    /// The file of each result that was read.
+    origins: Vec<Option<Arc<Path>>>,
     /// So many results were there more than once.
     pub duplicates: usize,
 }
@@ -193,12 +195,15 @@ fn whole(content: &[u8]) -> Result<&str, String> {
 
 impl Header {
     fn read(text: &str) -> Result<Self, String> {
-        let header = serde_json::from_str::<Self>(text.lines().next().unwrap_or_default());
-        let is_ours = |header: &Self| header.format == FORMAT && header.version == VERSION;
-        header
-            .ok()
-            .filter(is_ours)
-            .ok_or_else(|| format!("is no file of `overlock-lab sim sweep`, format {VERSION}"))
+        let first = text.lines().next().unwrap_or_default();
+        let versioned = first.strip_prefix(&format!("{{\"format\":\"{FORMAT}\",\"version\":"));
+        let versioned = versioned.ok_or("is no file of `overlock-lab sim sweep`")?;
+        match versioned.split_once(',') {
+            Some((version, _)) if version != VERSION.to_string() => Err(format!(
+                "line 1 is of format {version}, and this program has format {VERSION}"
+            )),
+            _ => serde_json::from_str(first).map_err(|why| format!("line 1 is damaged: {why}")),
+        }
     }
 
     /// Complains unless `part` is of the same grid and build. Nobody knows whether two builds that
@@ -215,7 +220,8 @@ impl Header {
         }
         let (ours, theirs) = (json!(self.grid), json!(part.grid));
         let mut keys = theirs.as_object().into_iter().flatten();
-        match keys.find(|(key, value)| ours[key] != **value) {
+        // Texts keep the order of the machines, which is that of the results.
+        match keys.find(|(key, value)| line(&ours[key]) != line(value)) {
             Some((key, value)) => Err(format!("is of another grid, with {key} {value}")),
             None => Ok(()),
         }
@@ -241,6 +247,7 @@ impl Sweep {
         let keys = header.grid.keys()?;
         Ok(Self {
             header,
+            origins: vec![None; keys.len()],
             results: keys.into_iter().map(|key| (key, None)).collect(),
             duplicates: 0,
         })
@@ -267,7 +274,9 @@ impl Sweep {
                     Some(merged) => merged.header.expect(&header)?,
                     None => merged = Some(Self::of(header)?),
                 }
-                merged.iter_mut().try_for_each(|merged| merged.take(text))
+                merged
+                    .iter_mut()
+                    .try_for_each(|merged| merged.take(path, text))
             };
             let content = fs::read(path).map_err(|error| error.to_string());
             let joined = content.and_then(|content| join(&content));
@@ -277,7 +286,8 @@ impl Sweep {
     }
 
     /// Takes over the results of a file.
-    fn take(&mut self, text: &str) -> Result<(), String> {
+    fn take(&mut self, path: &Path, text: &str) -> Result<(), String> {
+        let origin: Arc<Path> = path.into();
         for (number, line) in (1..).zip(text.lines()).skip(1) {
             let damaged = |why: &dyn fmt::Display| format!("line {number} is damaged: {why}");
             let record: Record = serde_json::from_str(line).map_err(|error| damaged(&error))?;
@@ -287,13 +297,21 @@ impl Sweep {
                 (None, Some(measured)) => Ok(measured),
                 (None, None) => return Err(damaged(&"there are no figures")),
             };
-            match self.results.get_mut(&key) {
-                None => return Err(format!("line {number} is not of this grid: {key}")),
-                Some(Some(before)) if *before != outcome => {
-                    return Err(format!("line {number} contradicts another result: {key}"));
+            let Some((place, _, known)) = self.results.get_full_mut(&key) else {
+                return Err(format!("line {number} is not of this grid: {key}"));
+            };
+            match known {
+                Some(before) if *before != outcome => {
+                    let other = self.origins[place].as_ref().unwrap_or(&origin).display();
+                    return Err(format!(
+                        "line {number} contradicts {other}, although both are of one build: {key}"
+                    ));
                 }
-                Some(Some(_)) => self.duplicates += 1,
-                Some(unknown) => *unknown = Some(outcome),
+                Some(_) => self.duplicates += 1,
+                None => {
+                    *known = Some(outcome);
+                    self.origins[place] = Some(Arc::clone(&origin));
+                }
             }
         }
         Ok(())
@@ -336,7 +354,7 @@ impl Sweep {
         let text = whole(&content)?;
         if !text.is_empty() || !header.as_bytes().starts_with(&content) {
             self.header.expect(&Header::read(text)?)?;
-            self.take(text)?;
+            self.take(path, text)?;
         }
         file.set_len(text.len() as u64)?;
         file.seek(io::SeekFrom::End(0))?;
@@ -358,11 +376,18 @@ impl Sweep {
             .filter_map(|(key, outcome)| Some((key, outcome.as_ref().err()?)))
     }
 
-    /// The simulations without results, in a part of the grid for one of several machines: those at
-    /// every so-manieth place, counted from 1. Neighbours in a grid cost about the same, so this
-    /// balances.
-    pub fn missing(&self, (index, parts): (usize, usize)) -> impl Iterator<Item = &Key> {
-        let mine = self.results.iter().skip(index - 1).step_by(parts);
+    /// A part of the grid for one of several machines: the simulations at every so-manieth place,
+    /// counted from 1. Neighbours in a grid cost about the same, so this balances.
+    pub fn part(
+        &self,
+        (index, parts): (usize, usize),
+    ) -> impl Iterator<Item = (&Key, &Option<Outcome>)> {
+        self.results.iter().skip(index - 1).step_by(parts)
+    }
+
+    /// The simulations of a part that have no results.
+    pub fn missing(&self, part: (usize, usize)) -> impl Iterator<Item = &Key> {
+        let mine = self.part(part);
         mine.filter_map(|(key, outcome)| outcome.is_none().then_some(key))
     }
 

@@ -15,6 +15,8 @@ pub const LONGEST_SECTION: f64 = 1e9;
 pub const MANY: usize = 1_000_000;
 /// The most lines of a section.
 pub const MOST_LINES: usize = 1_000;
+/// The most lines of all locks of `micro`: 128 MB.
+const MOST_LINES_IN_ALL: usize = 1_000_000;
 
 const SECTION: Domain = Domain::Time(Time::ZERO, Time::from_ns(LONGEST_SECTION));
 const COUNT: Domain = Domain::Count(1, MANY);
@@ -93,6 +95,22 @@ impl Spec for Workload {
     fn about(&self) -> &str {
         Self::about(self)
     }
+
+    fn broken_rule(&self) -> Option<&'static str> {
+        let &Self::Micro {
+            lines,
+            lines_read,
+            places,
+            choices,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let is_broken = choices * (lines * places + lines_read) > MOST_LINES_IN_ALL;
+        is_broken
+            .then_some("choices * lines * places + choices * lines_read must be at most 1000000")
+    }
 }
 
 /// Nanoseconds, which are a time in files.
@@ -155,6 +173,8 @@ mod tests {
         assert_eq!(of("micro:cs=-0:ncs=6.5"), "micro:ncs=6.5ns");
         assert_eq!(of("rw:reads=-0"), "rw:reads=0");
         assert_eq!(of("micro:cs=128.004"), "micro:cs=128.004ns");
+        let most = "micro:lines=1:lines_read=1:places=999:choices=1000";
+        assert_eq!(of(most), most, "a million lines");
     }
 
     /// Fails where a key is missing in the list, or has the field of another.
@@ -210,6 +230,10 @@ mod tests {
         );
         refused("semop:arays=5", "did you mean 'arrays'?");
         refused("micro:cs=NaN", "cs must be a time from 0ns to 1s, not NaN");
+        refused(
+            "micro:choices=1000:lines=1:places=999:lines_read=2",
+            "lines_read must be at most 1000000 (lines=1:lines_read=2:places=999:choices=1000)",
+        );
         refused("rw:reads=101", "reads must be a number from 0 to 100");
         refused(
             "rw:records=0",

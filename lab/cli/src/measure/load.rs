@@ -66,7 +66,8 @@ pub fn count(text: &str) -> Result<usize, String> {
 
 /// Parses a level of overcommit, with or without its x.
 pub fn level(text: &str) -> Result<f64, String> {
-    let bare = text.trim().trim_end_matches(['x', 'X']);
+    let text = text.trim();
+    let bare = text.strip_suffix(['x', 'X']).unwrap_or(text);
     match bare.parse() {
         Ok(level) if level > 0.0 && level <= MANY => Ok(level),
         _ => Err(format!(
@@ -83,7 +84,7 @@ mod tests {
     fn levels_may_have_their_x() {
         assert_eq!(level("2x").unwrap(), 2.0);
         assert_eq!(level(" 0.5 ").unwrap(), 0.5);
-        for nonsense in ["0x", "-1x", "x", "", "NaN", "inf", "two"] {
+        for nonsense in ["0x", "-1x", "x", "2xx", "", "NaN", "inf", "two"] {
             assert!(level(nonsense).unwrap_err().contains("such as 1x or 2.5x"));
         }
     }

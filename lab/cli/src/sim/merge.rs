@@ -48,9 +48,10 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let missing = sweep.missing((1, 1)).count();
     if !args.quiet {
         print_beside(stdout, &render(&sweep, width()))?;
-        if sweep.duplicates > 0 {
-            let duplicates = sweep.duplicates;
-            crate::tell!("overlock-lab: {duplicates} results were there more than once");
+        match sweep.duplicates {
+            0 => {}
+            1 => crate::tell!("overlock-lab: 1 result was there more than once"),
+            many => crate::tell!("overlock-lab: {many} results were there more than once"),
         }
         for key in sweep.missing((1, 1)).take(NAMED) {
             crate::tell!("overlock-lab: missing: {key}");

@@ -277,21 +277,30 @@ impl Vcpus {
 
 /// Parses a number of vCPUs, a range of numbers, or a level of overcommit.
 fn vcpus(text: &str) -> Result<Vcpus, String> {
-    match text.trim().ends_with(['x', 'X']) {
+    let most = MOST_VCPUS.0;
+    let vcpus = match text.trim().ends_with(['x', 'X']) {
         true => level(text).map(Vcpus::Level),
-        false => range(1, MOST_VCPUS.0 as u64)(text).map(Vcpus::Numbers),
-    }
+        false => range(1, most as u64)(text).map(Vcpus::Numbers),
+    };
+    vcpus.map_err(|_| {
+        format!(
+            "must be whole numbers from 1 to {most}, such as 1,2,3 or 1..3, or vCPUs for each CPU \
+             of the machine, such as 0.25x"
+        )
+    })
 }
 
 /// Parses a part of the simulations, and the number of parts.
 fn shard(text: &str) -> Result<(usize, usize), String> {
     let parts = text.trim().split_once('/');
     match parts.map(|(index, count)| (index.parse(), count.parse())) {
-        Some((Ok(index), Ok(count))) if (1..=count).contains(&index) => Ok((index, count)),
-        _ => Err(
-            "must be a part and the number of parts, such as 3/16; parts are counted from 1"
-                .to_owned(),
-        ),
+        Some((Ok(index), Ok(count @ 1..=MOST_POINTS))) if (1..=count).contains(&index) => {
+            Ok((index, count))
+        }
+        _ => Err(format!(
+            "must be a part and the number of parts up to {MOST_POINTS}, such as 3/16; parts are \
+             counted from 1"
+        )),
     }
 }
 
@@ -308,8 +317,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         ));
     }
     let mut file = sweep.open(&args.out).map_err(Exit::usage)?;
-    let (index, parts) = args.shard;
-    let all = (sweep.results.len() + parts - index) / parts;
+    let all = sweep.part(args.shard).count();
     let todo = sweep.missing(args.shard).count();
     let tell = |text: &str| {
         if !args.quiet {
@@ -322,8 +330,9 @@ pub fn run(args: &Args) -> Result<(), Exit> {
             "{name} takes at most {most} vCPUs, and is left out beyond"
         ));
     }
+    let plural = if all == 1 { "" } else { "s" };
     tell(&format!(
-        "{all} simulations, {} of them done already",
+        "{all} simulation{plural}, {} of them done already",
         all - todo
     ));
 
@@ -350,10 +359,16 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         ));
         return Err(Exit::Interrupted);
     }
-    let file = args.out.display();
-    tell(&format!(
-        "all are done; `overlock-lab sim merge {file}` shows them"
-    ));
+    tell(&match args.shard {
+        (index, parts) if all == 0 => {
+            let whole = sweep.results.len();
+            format!("part {index} of {parts} is empty, since the sweep has {whole} in all")
+        }
+        _ => {
+            let file = args.out.display();
+            format!("all are done; `overlock-lab sim merge {file}` shows them")
+        }
+    });
     verdict(&sweep)
 }
 

@@ -55,6 +55,25 @@ fn a_sweep_that_was_cut_at_any_byte_goes_on() {
     }
 }
 
+/// Fails where grids are compared as JSON objects, which have no order.
+#[test]
+fn the_order_of_machines_is_part_of_the_grid() {
+    let header = |names: [&str; 2]| {
+        let machines = names.map(|name| (name.to_owned(), vec![4])).into();
+        let grid = Grid { machines, ..grid() };
+        Sweep::new("overlock".to_owned(), grid).unwrap().header
+    };
+    let (one, other) = (
+        header(["x7560", "barcelona"]),
+        header(["barcelona", "x7560"]),
+    );
+    assert_eq!(one.expect(&one), Ok(()));
+    assert_eq!(
+        one.expect(&other).unwrap_err(),
+        r#"is of another grid, with machines {"barcelona":[4],"x7560":[4]}"#
+    );
+}
+
 /// Not only results that a test makes up: those of the simulator depend on neither threads nor
 /// order.
 #[test]
