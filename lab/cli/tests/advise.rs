@@ -93,11 +93,15 @@ fn classes_of_machines_have_a_table() {
     for cell in cells {
         let locks = cell["locks"].as_array().unwrap();
         assert_eq!(locks.len(), 2, "{cell}");
-        let (low, high) = (&locks[0]["range"]["low"], &locks[0]["range"]["high"]);
-        assert!(
-            low.as_f64() <= high.as_f64() && high.as_f64() > Some(0.0),
-            "{cell}"
-        );
+        let best = &locks[0];
+        let figures = [
+            &best["range"]["low"],
+            &best["ops_per_sec"],
+            &best["range"]["high"],
+        ];
+        assert!(figures.map(Value::as_f64).is_sorted(), "{cell}");
+        assert!(figures[1].as_f64() > Some(0.0), "{cell}");
+        assert_eq!(best["changed"].as_array().unwrap().len(), 6, "{cell}");
         assert!(cell["error"].as_f64() > Some(0.0), "{cell}");
     }
 }

@@ -195,7 +195,7 @@ fn files_of_something_else_are_refused() {
             "line 2 is not of this grid",
         ),
         (changed("\n", "\n\n"), "line 2 is damaged"),
-        (changed("\"jain\"", "\"join\""), "line 2 is damaged"),
+        (changed("\"avg\"", "\"average\""), "line 2 is damaged"),
         (changed("(commit ", "(commit unknown "), "(commit unknown "),
     ] {
         fs::write(place.path("other"), &content).unwrap();

@@ -13,7 +13,7 @@ use itertools::{Either, Itertools};
 use overlock_bench::error::Error;
 use overlock_bench::registry::{Entry, Family, Origin};
 use overlock_bench::workload::Workload;
-use overlock_report::columns::{optional, table};
+use overlock_report::columns::{NOTHING, optional, table};
 use overlock_report::numbers::{rate, significant, time};
 use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
@@ -63,7 +63,7 @@ pub struct Standing {
     /// locks. A lock that fails with some may make anything down to nothing.
     pub range: Option<Range>,
     /// The outcomes with those constants.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<Outcome>,
 }
 
@@ -244,7 +244,13 @@ impl Advice {
         };
         let level = self.locks.iter().filter(level);
         let level = level.map(|other| other.lock).join(", ");
+        let is_last = self
+            .locks
+            .last()
+            .is_some_and(|last| last.lock == standing.lock);
         let mut sure = match level.as_str() {
+            "" if self.locks.len() == 1 => NOTHING.to_owned(),
+            "" if is_last => "behind all above it".to_owned(),
             "" => "ahead of all below it".to_owned(),
             others => format!("level with {others}"),
         };
@@ -264,7 +270,7 @@ impl Advice {
         [
             standing.lock.to_owned(),
             standing.operations(),
-            standing.cell(Measured::fairness, |jain| format!("{jain:.2}")),
+            standing.cell(|m| m.jain, |jain| format!("{jain:.2}")),
             standing.cell(|m| m.cpu_s_per_mop, significant),
             standing.cell(longest, time),
             sure,

@@ -1,7 +1,7 @@
 //! Simulations: what each is of, what it brings, and many of them at a time.
 
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use itertools::Itertools;
@@ -51,8 +51,8 @@ pub struct Measured {
     pub avg: f64,
     /// Operations of the vCPU that had the most.
     pub max: u64,
-    /// Jain's index of fairness over the vCPUs.
-    pub jain: f64,
+    /// Jain's index of fairness over the vCPUs, if there were operations: none at all are not even.
+    pub jain: Option<f64>,
     /// CPU time in seconds for a million operations, if there were any.
     pub cpu_s_per_mop: Option<f64>,
     /// The waits for the lock.
@@ -86,11 +86,6 @@ pub struct Options {
 const BUILD: u32 = 10;
 
 impl Measured {
-    /// Jain's index, if there were operations: none at all are not even.
-    pub fn fairness(&self) -> Option<f64> {
-        (self.total > 0).then_some(self.jain)
-    }
-
     /// The percentage of the acquisitions on a slow path that went through the queue, if any did
     /// take that path.
     pub fn queued_percent(&self) -> Option<f64> {
@@ -154,7 +149,7 @@ impl Case {
             min: operations.iter().copied().min().unwrap_or_default(),
             avg: total as f64 / operations.len() as f64,
             max: operations.iter().copied().max().unwrap_or_default(),
-            jain: jain(operations),
+            jain: (total > 0).then(|| jain(operations)),
             cpu_s_per_mop: (total > 0).then(|| sample.cpu.as_secs_f64() / total as f64 * 1e6),
             waits: sample.waits.as_ref().map(|waits| waits.times(&world)),
             read: roles.map(|roles| roles.readers.times(&world)),
@@ -168,20 +163,21 @@ impl Case {
     }
 }
 
-/// Runs `simulate` for each of `numbers`, `jobs` of them at a time, until `interrupt` is raised.
-/// Calls `ended` for each with its number and outcome, in the order in which they end. That this
-/// machine has no room for a simulation says nothing about the lock, and is no outcome.
+/// Runs `simulate` for each of `numbers`, at most `jobs` of them at a time, until `interrupt` is
+/// raised. Calls `ended` for each with its number and outcome, in the order in which they end. That
+/// this machine has no room for a simulation says nothing about the lock, and is no outcome.
 ///
 /// # Errors
 ///
 /// Those of `ended`. The simulations that run then are dropped.
 pub fn run<E: Send>(
-    numbers: impl Iterator<Item = usize> + Send,
+    numbers: impl ExactSizeIterator<Item = usize> + Send,
     jobs: usize,
     interrupt: &Interrupt,
     simulate: impl Fn(usize) -> Result<Measured, Error> + Sync,
     ended: impl FnMut(usize, Result<Outcome, Error>) -> Result<(), E> + Send,
 ) -> Result<(), E> {
+    let jobs = jobs.min(numbers.len());
     let (numbers, ended) = (Mutex::new(numbers), Mutex::new(ended));
     let next = || numbers.lock().expect("an iterator does not panic").next();
     let work = || {
@@ -189,8 +185,17 @@ pub fn run<E: Send>(
             && let Some(number) = next()
         {
             // A thread each: what a lock that panics has left on its thread is gone with it.
-            let result = thread::scope(|scope| scope.spawn(|| simulate(number)).join());
-            let outcome = match result.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
+            let result = thread::scope(|scope| {
+                let thread = thread::Builder::new().spawn_scoped(scope, || simulate(number));
+                let thread = thread.map_err(|why| Error::Spawn {
+                    wanted: 1,
+                    got: 0,
+                    why: why.to_string(),
+                })?;
+                let ended = thread.join();
+                ended.unwrap_or_else(|panic| Err(Error::panicked(&*panic)))
+            });
+            let outcome = match result {
                 Ok(measured) => Ok(Ok(measured)),
                 Err(Error::Interrupted) => break,
                 Err(lacking @ Error::Spawn { .. }) => Err(lacking),
@@ -202,9 +207,12 @@ pub fn run<E: Send>(
         Ok(())
     };
     thread::scope(|scope| {
-        let workers = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect_vec();
-        let mut workers = workers.into_iter();
-        workers.try_for_each(|worker| worker.join().expect("a worker does not panic"))
+        // This thread works, too. If no other can be started, the simulation has none either.
+        let others = (1..jobs).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+        let others = others.collect_vec();
+        let joined = |worker: ScopedJoinHandle<_>| worker.join().expect("a worker does not panic");
+        let first = work();
+        first.and(others.into_iter().try_for_each(joined))
     })
 }
 
@@ -255,7 +263,7 @@ pub(crate) mod tests {
         let mut rate = Measured {
             ops_per_sec,
             total: ops_per_sec as u64,
-            jain: 1.0,
+            jain: Some(1.0),
             ..Measured::default()
         };
         rate.simulation.settled = Some(true);
@@ -324,6 +332,16 @@ pub(crate) mod tests {
             }
         }
         assert_eq!(most.load(Relaxed), 3);
+        // No more threads start than there are simulations.
+        let one = |_: usize, outcome: Result<Outcome, Error>| outcome.map(drop);
+        run(
+            0..1,
+            usize::MAX,
+            &Interrupt::default(),
+            |_| Ok(rate(1.0)),
+            one,
+        )
+        .unwrap();
         let lacking = ended(5).unwrap_err();
         assert!(lacking.contains("3 of 4 threads"), "{lacking}");
     }

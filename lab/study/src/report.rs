@@ -91,19 +91,17 @@ mod tests {
         };
         (profile.run.seconds, profile.run.cpus) = (1.0, 8);
         for (lock, wait_ns) in [(0, 5), (1, 400_000_000), (1, 600_000_000), (2, 1 << 62)] {
-            let rest = Sum::default();
             profile.sums.push(Sum {
                 lock,
                 wait_ns,
-                ..rest
+                ..Sum::default()
             });
         }
         for (lock, thread) in [(1, 0), (1, 2), (1, 2), (1, 4), (0, 1), (0, 2)] {
-            let rest = Wait::default();
             profile.waits.push(Wait {
                 lock,
                 thread,
-                ..rest
+                ..Wait::default()
             });
         }
         // Of three seconds of threads one was spent in waits: 2 us for each acquisition.

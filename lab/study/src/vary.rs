@@ -9,14 +9,21 @@ use serde::Serialize;
 
 use crate::case::Case;
 
-/// Constants change together: those of transfers, of spin loops, and of wake-ups.
-const GROUPS: usize = 3;
+/// Constants change together: those of these.
+#[derive(Clone, Copy, Debug)]
+enum Group {
+    Transfers,
+    SpinLoops,
+    WakeUps,
+}
+
+const GROUPS: [Group; 3] = [Group::Transfers, Group::SpinLoops, Group::WakeUps];
 
 /// Each group is made smaller and larger by a tenth.
 const FACTORS: [f64; 2] = [0.9, 1.1];
 
 /// How many changes there are.
-pub const COUNT: usize = GROUPS * FACTORS.len();
+pub const COUNT: usize = GROUPS.len() * FACTORS.len();
 
 /// A figure that is inversely proportional to a constant has a range of 1.22; beyond this the lock
 /// has changed its regime.
@@ -61,12 +68,12 @@ impl Range {
 
 /// A case with each group of constants a tenth smaller, and a tenth larger.
 pub fn around(case: &Case) -> impl Iterator<Item = Case> {
-    iproduct!(0..GROUPS, FACTORS).map(|(group, factor)| {
+    iproduct!(GROUPS, FACTORS).map(|(group, factor)| {
         let mut changed = case.clone();
         let costs = &mut Arc::make_mut(&mut changed.machine).costs;
         let host = Arc::make_mut(&mut changed.host);
         let times: &mut [&mut Time] = match group {
-            0 => &mut [
+            Group::Transfers => &mut [
                 &mut costs.cluster,
                 &mut costs.socket,
                 &mut costs.shared,
@@ -75,8 +82,8 @@ pub fn around(case: &Case) -> impl Iterator<Item = Case> {
                 &mut costs.gap,
                 &mut costs.memory,
             ],
-            1 => &mut [&mut costs.turn],
-            _ => &mut [
+            Group::SpinLoops => &mut [&mut costs.turn],
+            Group::WakeUps => &mut [
                 &mut host.halt,
                 &mut host.brief,
                 &mut host.yields,
@@ -105,12 +112,12 @@ mod tests {
             let costs = &case.machine.costs;
             [costs.socket, costs.turn, case.host.wake_idle].map(Time::as_ns_f64)
         };
-        let changes = around(&case).zip(iproduct!(0..GROUPS, FACTORS));
+        let changes = around(&case).zip(iproduct!(GROUPS, FACTORS));
         assert_eq!(changes.size_hint().0, COUNT);
         for (changed, (group, factor)) in changes {
             for (other, (now, before)) in of(&changed).into_iter().zip(of(&case)).enumerate() {
-                let wanted = if other == group { factor } else { 1.0 };
-                assert!((now / before - wanted).abs() < 1e-3, "{group}, {other}");
+                let wanted = if other == group as usize { factor } else { 1.0 };
+                assert!((now / before - wanted).abs() < 1e-3, "{group:?}, {other}");
             }
         }
     }

@@ -172,7 +172,7 @@ fn about(all: &[(&str, &'static str, &str)], name: &str) -> &'static str {
     entry.map_or("", |entry| entry.1)
 }
 
-/// The table, how often each lock is behind, and what a range is.
+/// The table, how often each lock is behind, what a range is, and which locks failed.
 pub fn describe(form: Form, cells: &[Cell]) -> String {
     let sections = SECTIONS.map(|(section, about, _)| format!("{section}: {about}"));
     let titles = ["machine", "threads"].into_iter();
@@ -186,7 +186,17 @@ pub fn describe(form: Form, cells: &[Cell]) -> String {
     let table = rows(form, &titles.collect_vec(), |_| false, lines);
     let mut text = format!("{table}\n{}\n", behind(form, cells));
     text.extend(Class::ALL.into_iter().filter_map(scored));
+    text.extend(cells.iter().flat_map(failed));
     text
+}
+
+/// The locks of a cell that failed, and how.
+fn failed(cell: &Cell) -> impl Iterator<Item = String> {
+    let (place, section, threads) = (cell.place, cell.section, cell.advice.threads);
+    let failed = cell.advice.failed.iter();
+    failed.map(move |(lock, why)| {
+        format!("- {lock} failed ({place}, {threads} threads, {section}): {why}\n")
+    })
 }
 
 fn scored(class: Class) -> Option<String> {
@@ -194,16 +204,20 @@ fn scored(class: Class) -> Option<String> {
     Some(format!("- Error of the score, {class}: {error:.2}.\n"))
 }
 
-/// The best locks of a cell, the range of the best one, and what else to know of them.
+/// The best locks of a cell, the range of the best one, and what else to know of them. A lock that
+/// failed is not among `any`.
 fn best(cell: &Cell) -> String {
     let Some(best) = cell.advice.locks.first() else {
         return "none".to_owned();
     };
     let (level, behind) = cell.split();
     let named = |locks: &[&Standing]| locks.iter().map(|lock| lock.lock).join(", ");
-    let locks = match behind.len() {
+    let failed = cell.advice.failed.iter().map(|(lock, _)| *lock);
+    let others = behind.iter().map(|lock| lock.lock).chain(failed);
+    let others = others.collect_vec();
+    let locks = match others.len() {
         0 if level.len() > 1 => "any".to_owned(),
-        count if level.len() > count => format!("any but {}", named(&behind)),
+        count if count > 0 && level.len() > count => format!("any but {}", others.join(", ")),
         _ => named(&level),
     };
     let Range { low, high } = cell.range(best);

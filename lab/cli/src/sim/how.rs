@@ -20,7 +20,7 @@ use crate::number::{ANY, simulated_seconds, whole};
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct How {
-    /// Length of each simulation, in simulated time; of a build ten times that
+    /// Length of each simulation, in simulated time
     #[arg(long, value_name = "S", value_parser = simulated_seconds, default_value = "0.01")]
     seconds: Duration,
 

@@ -15,7 +15,8 @@ use crate::terminal::print;
 /// Hold simulations against published measurements: orders, errors, the skill over a null model
 ///
 /// The measurements are data, of which one half may be used to choose constants; the other is only
-/// scored. docs/evidence/simulator.md has the score, and how it is made.
+/// scored. docs/evidence/simulator.md has the score, and how it is made. A build has ten times the
+/// length of --seconds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {
@@ -56,7 +57,9 @@ fn chosen(args: &Args) -> Result<Vec<Figure>, Exit> {
     };
     let folders = folders.map_err(Exit::usage)?;
     let all: Result<Vec<_>, String> = folders.iter().map(Folder::figures).collect();
-    let mut all = all.map_err(Exit::usage)?.concat();
+    // Each wrong line of a folder has a line; what it quotes moves no cursor.
+    let lines = |why: String| why.replace(|c: char| c.is_control() && c != '\n', "?");
+    let mut all = all.map_err(|why| Exit::Usage(lines(why)))?.concat();
     let mut names: Vec<&str> = all.iter().map(|figure| figure.row.group.as_str()).collect();
     names.dedup();
     if let Some(unknown) = args
@@ -103,7 +106,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     match score.failures().next() {
         None => Ok(()),
         Some((row, why)) => Err(Exit::Failed(format!(
-            "{failures} figures could not be simulated, first {} of {}: {why}",
+            "could not simulate {failures} of the figures, first {} of {}: {why}",
             row.lock, row.group
         ))),
     }

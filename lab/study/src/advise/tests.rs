@@ -51,6 +51,34 @@ fn the_best_locks_come_first_with_their_ranges() {
     let told = advice.describe();
     let sure = "; near a change of regime; fails with other constants";
     assert!(told.contains(" to 143") && told.contains(sure), "{told}");
+    let json = serde_json::to_value(&advice.locks[0]).unwrap();
+    assert_eq!(json["changed"][1]["Err"], "it hangs");
+    assert_eq!(json["changed"][0]["Ok"]["ops_per_sec"], 33e6);
+}
+
+#[test]
+fn only_what_is_below_a_lock_is_behind_it() {
+    let standing = |(lock, ops): (&'static str, f64)| {
+        let mut standing = Standing::new(lock, case("micro", "mcs", 4), rate(ops));
+        standing.range = Some(standing.varied());
+        standing
+    };
+    let sure = |locks: &[(&'static str, f64)]| {
+        let locks = locks.iter().copied().map(standing).collect_vec();
+        let advice = question(4, &["mcs"]).with(locks, Vec::new());
+        let rows = advice.locks.iter().map(|lock| advice.row(lock)[5].clone());
+        rows.collect_vec()
+    };
+    let (ahead, behind) = ("ahead of all below it", "behind all above it");
+    assert_eq!(
+        sure(&[("a", 3e6), ("b", 2e6), ("c", 1e6)]),
+        [ahead, ahead, behind]
+    );
+    assert_eq!(
+        sure(&[("a", 3e6), ("b", 3e6)]),
+        ["level with b", "level with a"]
+    );
+    assert_eq!(sure(&[("a", 3e6)]), ["-"]);
 }
 
 #[test]

@@ -69,16 +69,13 @@ impl Class {
 
     /// The same as a sentence.
     pub fn told(self) -> String {
-        let sentence = |Known {
-                            figures,
-                            orders,
-                            error,
-                        }| {
-            format!(
-                "Of published pairs of locks in this class ({self}) {orders} are simulated in the \
-             right order; {figures} figures are off by {error:.2} on average, as logarithms.\n"
-            )
+        let Some(known) = self.known() else {
+            return String::new();
         };
-        self.known().map_or_else(String::new, sentence)
+        format!(
+            "Of published pairs of locks in this class ({self}) {} are simulated in the right \
+             order; {} figures are off by {:.2} on average, as logarithms.\n",
+            known.orders, known.figures, known.error
+        )
     }
 }

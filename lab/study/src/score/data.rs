@@ -1,12 +1,13 @@
 //! Folders of published measurements.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 
-use csv::{ErrorKind, Position, ReaderBuilder, Trim};
+use csv::{DeserializeErrorKind, ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
 use overlock_bench::workload::Workload;
 use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
@@ -64,14 +65,19 @@ pub struct Row {
     pub note: String,
 }
 
+impl Row {
+    fn half(&self) -> Half {
+        self.half.unwrap_or(Half::Score)
+    }
+}
+
 /// A unit: its name, whether more of it is better (1), less is (-1), or it orders no locks (0), and
 /// the figure that a simulation brings.
 pub type Unit = (&'static str, f64, fn(&Measured) -> Option<f64>);
 
 /// All units. To those by which more is better [`A_THREAD`] may be added.
-const UNITS: [Unit; 13] = [
+const UNITS: [Unit; 11] = [
     (RATIO, 0.0, |m| Some(m.ops_per_sec)),
-    ("throughput ratio", 0.0, |m| Some(m.ops_per_sec)),
     ("ns", -1.0, |m| Some(1e9 / m.ops_per_sec)),
     ("op/s", 1.0, |m| Some(m.ops_per_sec)),
     ("kop/s", 1.0, |m| Some(m.ops_per_sec / 1e3)),
@@ -79,9 +85,6 @@ const UNITS: [Unit; 13] = [
     ("Hz", 1.0, |m| Some(m.ops_per_sec)),
     ("kHz", 1.0, |m| Some(m.ops_per_sec / 1e3)),
     ("MHz", 1.0, |m| Some(m.ops_per_sec / 1e6)),
-    ("10 M operations in 30 s", 1.0, |m| {
-        Some(m.ops_per_sec / (1e7 / 30.0))
-    }),
     ("Mbit/s", 1.0, |m| m.mbit_per_sec),
     ("most over least", 0.0, |m| {
         Some(m.max as f64 / m.min.max(1) as f64)
@@ -136,9 +139,12 @@ impl Figure {
 
     /// The half that it belongs to.
     pub fn half(&self) -> Half {
-        self.row.half.unwrap_or(Half::Score)
+        self.row.half()
     }
 }
+
+/// So many wrong lines are told.
+const MOST_TOLD: usize = 20;
 
 macro_rules! published {
     ($($file:literal)*) => { [$(($file, include_str!(concat!("../../published/", $file)))),*] };
@@ -195,12 +201,11 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Names each line that cannot be simulated, with its file, or the first that is no row.
+    /// Names the lines that cannot be simulated, each in a line with its file.
     pub fn figures(&self) -> Result<Vec<Figure>, String> {
         let (mut figures, mut wrong) = (Vec::<Figure>::new(), Vec::new());
         let tables = self.files.iter().filter(|(name, _)| name.ends_with(".csv"));
         for (file, text) in tables {
-            let place = |line: u64| format!("{}/{file}:{line}", self.name);
             let mut reader = ReaderBuilder::new()
                 .trim(Trim::All)
                 .from_reader(text.as_bytes());
@@ -210,29 +215,25 @@ impl Folder {
                     let line = record.position().map_or(0, Position::line);
                     Ok((line, record.deserialize::<Row>(Some(&titles))?))
                 });
-                let (line, row) = row.map_err(|error| {
-                    let place = place(error.position().map_or(1, Position::line));
-                    let ErrorKind::Deserialize { err, .. } = error.kind() else {
-                        return format!("{place}: {error}");
-                    };
-                    let field = err.field().and_then(|field| titles.get(field as usize));
-                    let column = field.map_or(String::new(), |title| format!("column {title}: "));
-                    format!("{place}: {column}{}", err.kind())
-                })?;
-                let group = row.group.clone();
-                let mut others = figures.iter().filter(|other| other.row.group == group);
-                let half = others.next().map(Figure::half);
-                match self.figure(row) {
-                    Ok(figure) if half.is_none_or(|half| half == figure.half()) => {
-                        figures.push(figure);
-                    }
-                    Ok(_) => wrong.push(format!("{}: {group} is in both halves", place(line))),
-                    Err(why) => wrong.push(format!("{}: {why}", place(line))),
+                let (line, why) = match row {
+                    Ok((line, row)) => match self.figure(row, &figures) {
+                        Ok(figure) => {
+                            figures.push(figure);
+                            continue;
+                        }
+                        Err(why) => (line, why),
+                    },
+                    Err(error) => fault(&error, &titles),
+                };
+                wrong.push((format!("{}/{file}:{line}", self.name), why));
+                // A title that is wrong is wrong in each row.
+                if line == TITLES {
+                    break;
                 }
             }
         }
         match (wrong.is_empty(), figures.is_empty()) {
-            (false, _) => Err(wrong.join("\n")),
+            (false, _) => Err(told(&wrong)),
             (_, true) => Err(format!(
                 "{} has no figures in files that end in .csv",
                 self.name
@@ -250,7 +251,15 @@ impl Folder {
         })
     }
 
-    fn figure(&self, row: Row) -> Result<Figure, String> {
+    /// The figure of a row, which is in the same half as those of its group among `others`.
+    fn figure(&self, row: Row, others: &[Figure]) -> Result<Figure, String> {
+        if row.group.is_empty() || row.source.is_empty() {
+            return Err("the columns group and source must not be empty".to_owned());
+        }
+        let mut others = others.iter().filter(|other| other.row.group == row.group);
+        if others.any(|other| other.half() != row.half()) {
+            return Err(format!("{} is in both halves", row.group));
+        }
         let machine: Arc<Machine> = Arc::new(self.spec(&row.machine)?);
         let host: Arc<Host> = Arc::new(match row.host.as_str() {
             "" => Host::threads(),
@@ -264,7 +273,7 @@ impl Folder {
                 "the figure {figure} is not a finite number above 0"
             ));
         }
-        if unit.0.ends_with(RATIO) != row.over.is_some() {
+        if (unit.0 == RATIO) != row.over.is_some() {
             return Err(format!(
                 "a ratio, and nothing else, has a lock in the column over; the unit is {}",
                 row.unit
@@ -298,4 +307,53 @@ impl Folder {
             row,
         })
     }
+}
+
+/// The line of the titles.
+const TITLES: u64 = 1;
+
+/// The line of a fault, and what it is.
+fn fault(error: &csv::Error, titles: &StringRecord) -> (u64, String) {
+    let line = error.position().map_or(TITLES, Position::line);
+    let err = match error.kind() {
+        ErrorKind::Deserialize { err, .. } => err,
+        ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => {
+            let why = format!("{len} columns, where the first line has {expected_len}");
+            return (line, why);
+        }
+        _ => return (line, error.to_string()),
+    };
+    let why = match err.kind() {
+        DeserializeErrorKind::ParseInt(_) => "must be a whole number above 0".to_owned(),
+        kind => kind.to_string(),
+    };
+    for what in ["unknown", "missing", "duplicate"] {
+        if let Some(rest) = why.strip_prefix(&format!("{what} field ")) {
+            return (TITLES, format!("{what} column {rest}"));
+        }
+    }
+    match err.field().and_then(|field| titles.get(field as usize)) {
+        Some(title) => (line, format!("column {title}: {why}")),
+        None => (line, why),
+    }
+}
+
+/// The wrong lines for people, each with its place. A list of valid names is said once.
+fn told(wrong: &[(String, String)]) -> String {
+    let mut lists = HashSet::new();
+    let told = wrong.iter().take(MOST_TOLD).map(|(place, why)| {
+        let list = ["; the ", "? The "]
+            .iter()
+            .find_map(|begin| why.find(begin));
+        let (what, list) = why.split_at(list.map_or(why.len(), |at| at + 1));
+        match lists.insert(list.to_lowercase()) {
+            true => format!("{place}: {why}"),
+            false => format!("{place}: {}", what.trim_end_matches(';')),
+        }
+    });
+    let more = wrong.len().saturating_sub(MOST_TOLD);
+    let more = (more > 0).then(|| format!("{more} more lines are wrong"));
+    told.chain(more).collect::<Vec<_>>().join("\n")
 }

@@ -125,7 +125,7 @@ fn what_cannot_be_simulated_is_refused_with_its_line() {
         (several, meant),
         (
             row(",Mop/s", ""),
-            "mine.csv:2: CSV error: record 1 (line: 2",
+            "mine.csv:2: 9 columns, where the first line has 10",
         ),
         (
             ROW.to_owned() + &row("a,,", "a,calibrate,"),
@@ -137,19 +137,34 @@ fn what_cannot_be_simulated_is_refused_with_its_line() {
         ),
         (
             row("4,,", "-4,,"),
-            "mine.csv:2: column threads: invalid digit",
+            "mine.csv:2: column threads: must be a whole number above 0",
         ),
+        (row(",D,", ",,"), "group and source must not be empty"),
+        (row("a,,", ",,"), "group and source must not be empty"),
+        (
+            row(",Mop/s", "") + &row("4,,", "0,,"),
+            "mine.csv:3: 0 threads",
+        ),
+        (row("4,,", "0,,").repeat(22), "\n2 more lines are wrong"),
         (String::new(), " has no figures"),
     ] {
         refused(&(HEADER.to_owned() + &rows), says);
     }
-    refused("group,source\na,D\n", "mine.csv:2: missing field `machine`");
+    refused(
+        "group,source\na,D\n",
+        "mine.csv:1: missing column `machine`",
+    );
     let titled = |title: &str| HEADER.replace("half", title) + ROW;
-    refused(&titled("unit"), "mine.csv:2: duplicate field `unit`");
+    refused(&titled("unit"), "mine.csv:1: duplicate column `unit`");
     refused(
         &titled("hafl"),
-        "mine.csv:2: unknown field `hafl`, expected one of `group`",
+        "mine.csv:1: unknown column `hafl`, expected one of `group`",
     );
+    // The list of locks is said once, and a wrong title once for all rows.
+    let why = read(&(HEADER.to_owned() + &row("mcs", "tikcet") + &row("mcs", "cohort")));
+    assert_eq!(why.unwrap_err().matches("ocks are ").count(), 1);
+    let why = read(&(titled("hafl") + ROW)).unwrap_err();
+    assert_eq!(why.lines().count(), 1, "{why}");
     // A group without a half is in the half `score`.
     folder(&(ROW.to_owned() + &row("a,,", "a,score,")));
 }

@@ -45,7 +45,7 @@ const OPERATIONS: &[Column<Row>] = &[
 
 const WAITS: &[Column<Row>] = &[
     Column("Jain", |row| {
-        row.median(Measured::fairness, |jain| format!("{jain:.3}"))
+        row.median(|m| m.jain, |jain| format!("{jain:.3}"))
     }),
     Column("CPU s/Mop", |row| {
         row.median(|m| m.cpu_s_per_mop, significant)

@@ -6,7 +6,7 @@ use super::*;
 use crate::case::tests::{case, options, rate};
 use crate::{locks, vary};
 
-/// A cell whose locks have these ranges beside the error of the score.
+/// A cell whose locks have these ranges, which the error of the score widens by a factor of 1.25.
 fn cell(locks: &[(&'static str, f64, f64)]) -> Cell {
     let case = case("micro", "mcs", 16);
     let question = Question {
@@ -16,10 +16,10 @@ fn cell(locks: &[(&'static str, f64, f64)]) -> Cell {
         threads: case.threads,
         locks: Vec::new(),
     };
-    let error = 0.3_f64;
+    let error = 1.25_f64.ln();
     let standing = |&(lock, low, high): &(_, f64, f64)| {
         let mut standing = Standing::new(lock, case.clone(), rate(high));
-        standing.range = Some(Range { low, high }.widened(-error));
+        standing.range = Some(Range { low, high });
         standing
     };
     let advice = question.with(locks.iter().map(standing).collect(), Vec::new());
@@ -58,19 +58,22 @@ fn a_cell_has_all_locks_and_the_ranges_of_the_best() {
 #[test]
 fn a_cell_says_what_is_level_and_what_is_near_a_change_of_regime() {
     let ahead = cell(&[("a", 4e6, 5e6), ("b", 1e6, 1.2e6)]);
-    assert_eq!(best(&ahead), "a: 4.00 to 5.00");
-    let level = cell(&[("a", 3e6, 9e6), ("b", 1.2e6, 5e6), ("c", 1e6, 2.9e6)]);
+    assert_eq!(best(&ahead), "a: 3.20 to 6.25");
+    let level = cell(&[("a", 4e6, 6e6), ("b", 2e6, 4e6), ("c", 2e6, 2.5e6)]);
     let regime = "; near a change of regime: a, b";
-    assert_eq!(best(&level), format!("any but c: 3.00 to 9.00{regime}"));
-    let mut all = cell(&[("a", 8e6, 9e6), ("b", 7e6, 8e6)]);
+    assert_eq!(best(&level), format!("any but c: 3.20 to 7.50{regime}"));
+    let mut all = cell(&[("a", 6e6, 7e6), ("b", 5e6, 6e6)]);
     all.advice.locks[1].measured.simulation.settled = Some(false);
-    assert_eq!(best(&all), "any: 8.00 to 9.00; not settled: b");
+    assert_eq!(best(&all), "any: 4.80 to 8.75; not settled: b");
+    all.advice.failed = vec![("c", "it hangs".to_owned())];
+    assert_eq!(best(&all), "any but c: 4.80 to 8.75; not settled: b");
     assert_eq!(best(&cell(&[])), "none");
     // The second has more threads than `b` takes.
-    let text = describe(Form::Markdown, &[ahead, cell(&[("a", 4e6, 5e6)])]);
+    let text = describe(Form::Markdown, &[ahead, cell(&[("a", 4e6, 5e6)]), all]);
     for row in [
-        "| one socket, 8 CPUs | 16 (2x) | a: 4.00 to 5.00",
-        "| b | 0 of 0 | 0 of 0 | 1 of 1 | 0 of 0 |",
+        "| one socket, 8 CPUs | 16 (2x) | a: 3.20 to 6.25 | a: 3.20 to 6.25 | any but c",
+        "| b | 0 of 0 | 0 of 0 | 1 of 2 | 0 of 0 |",
+        "\n- c failed (8, 16 threads, short): it hangs\n",
     ] {
         assert!(text.contains(row), "{text}");
     }
