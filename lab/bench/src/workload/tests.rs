@@ -151,6 +151,20 @@ impl World for Late {
     }
 }
 
+/// A round of one thread, whose time is up after so many tests.
+fn late(workload: Workload, rounds: &Rounds<Late>, tests: usize, pass: Pass) -> Sample {
+    let world = Late { tests };
+    let workers = Workers {
+        lock: "test",
+        threads: 1,
+        pin: false,
+        stop_after: Duration::ZERO,
+        at_once: false,
+    };
+    let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
+    prepared.round(rounds, &world, &workers, pass).unwrap()
+}
+
 /// The operation that has begun when the time is up is done, and does not count.
 #[test]
 fn what_ends_late_does_not_count() {
@@ -159,20 +173,8 @@ fn what_ends_late_does_not_count() {
         condvar
     });
     for workload in Workload::ALL.into_iter().chain(patterns) {
-        let counted = |tests, pass| {
-            let world = Late { tests };
-            let workers = Workers {
-                lock: "test",
-                threads: 1,
-                pin: false,
-                stop_after: Duration::ZERO,
-                at_once: false,
-            };
-            let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
-            let rounds = rounds::<Late>(workload.family());
-            let sample = prepared.round(&rounds, &world, &workers, pass).unwrap();
-            sample.total()
-        };
+        let rounds = rounds::<Late>(workload.family());
+        let counted = |tests, pass| late(workload, &rounds, tests, pass).total();
         for pass in [Pass::Throughput, Pass::Latency] {
             assert_eq!(counted(1, pass), 0, "{workload:?}");
             assert!(counted(2, pass) > 0, "{workload:?}");
@@ -201,20 +203,9 @@ impl BenchLock for Marked {
 /// Fails where all operations have the same lock, or go round.
 #[test]
 fn operations_choose_among_locks() {
-    let world = Late { tests: 300 };
-    let workload: Workload = "micro:choices=3".parse().unwrap();
-    let workers = Workers {
-        lock: "test",
-        threads: 1,
-        pin: false,
-        stop_after: Duration::ZERO,
-        at_once: false,
-    };
-    let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
     let rounds = Rounds::exclusive::<Marked>();
-    prepared
-        .round(&rounds, &world, &workers, Pass::Throughput)
-        .unwrap();
+    let workload = "micro:choices=3".parse().unwrap();
+    late(workload, &rounds, 300, Pass::Throughput);
     let used: Vec<_> = USED
         .iter()
         .map(|used| used.load(Ordering::Relaxed))
