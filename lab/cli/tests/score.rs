@@ -75,9 +75,16 @@ fn figures_of_others_are_scored() {
         "base = \"graviton3\"\nabout = \"mine\"\n",
     )
     .unwrap();
-    let path = dir.path().to_str().unwrap();
-    let mine = score(&["--data", path, "--seconds", "0.001"]).success();
+    fs::write(dir.path().join("wrong.csv"), row.replace("mine,me", ",me")).unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let told = |name: &str| score(&["--data", &file(name), "--seconds", "0.001"]);
+    let mine = told("mine.csv").success();
     mine.stdout(predicate::str::contains("pthread_mutex").and(predicate::str::contains("mine")));
+    // All tables of a folder are read.
+    refused(told(""), &["wrong.csv:2: the columns group and source"]);
+    refused(told("mine.toml"), &["mine.toml: Not a directory"]);
+    fs::remove_file(file("wrong.csv")).unwrap();
+    told("").success();
 }
 
 /// A lock of the program's models is meant, too.

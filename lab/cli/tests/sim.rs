@@ -56,7 +56,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
 fn a_lock_that_cannot_be_simulated_is_refused_with_the_reason() {
     let reason = "needs the real machine: locks that are written over a platform can be simulated";
     all_refused(&format!(
-        "sim --locks hybrid,std => 'std' | {reason} | the locks are all, ours, models, default
+        "sim --locks hybrid,std => 'std' | {reason} | its model is 'model:std'; the locks are all, ours, models, default
          sim --locks overlock-mutex => 'overlock-mutex' | {reason}
          sim rw --locks overlock-rwlock => 'overlock-rwlock' | {reason} | overlock_rw
          sim --locks peers => 'peers' has no lock for micro

@@ -220,39 +220,51 @@ impl Advice {
             "{machine}; host {host}\n{threads} threads on {cpus} CPUs ({class}), {workload}\n\n"
         );
         let titles = "lock, Mop/s, Jain, CPU s/Mop, longest wait, how sure".split(", ");
-        let best = self.locks.iter().take(BEST);
-        let best = best.map(|standing| self.row(standing));
-        text += &table(titles, best, |column| (1..5).contains(&column));
-        let others = self.locks.iter().skip(BEST);
-        let others = others.map(|other| format!("{} {}", other.lock, other.operations()));
-        let others = others.collect_vec().join(", ");
-        if !others.is_empty() {
-            let _ = writeln!(text, "\nThe others, in Mop/s: {others}.");
+        let (level, behind) = self.split(self.class.known().map_or(0.0, |known| known.error));
+        let best = || self.locks.iter().take(BEST);
+        let rows = best().map(|standing| self.row(standing, &level));
+        text += &table(titles, rows, |column| (1..5).contains(&column));
+        text += "\n";
+        for lock in best().filter_map(|best| locks::named(Family::Exclusive, best.lock).ok()) {
+            let _ = writeln!(text, "{}: {}", locks::plain(lock.name), lock.about);
+        }
+        for (what, locks) in [
+            ("Level with", &level[1.min(level.len())..]),
+            ("Behind", &behind),
+        ] {
+            if let (Some(first), [_, ..]) = (self.locks.first(), locks) {
+                let told = |lock: &&Standing| format!("{} {}", lock.lock, lock.operations());
+                let told = locks.iter().map(told).join(", ");
+                let _ = writeln!(text, "\n{what} {}, in Mop/s: {told}.", first.lock);
+            }
         }
         for (lock, why) in &self.failed {
             let _ = writeln!(text, "{lock} failed: {why}");
         }
-        text += "\nA range is that of constants a tenth smaller and larger. Locks are level where \
-                 their ranges meet.\n";
+        text += "\nA range is that of constants a tenth smaller and larger. A lock is level with the \
+                 first if their ranges meet, once the error of the score has widened them.\n";
         text + &class.told()
     }
 
-    fn row(&self, standing: &Standing) -> [String; 6] {
-        let level = |other: &&Standing| {
-            let ranges = standing.range.zip(other.range);
-            other.lock != standing.lock && ranges.is_some_and(|(a, b)| a.meets(b))
-        };
-        let level = self.locks.iter().filter(level);
-        let level = level.map(|other| other.lock).join(", ");
-        let is_last = self
-            .locks
-            .last()
-            .is_some_and(|last| last.lock == standing.lock);
-        let mut sure = match level.as_str() {
-            "" if self.locks.len() == 1 => NOTHING.to_owned(),
-            "" if is_last => "behind all above it".to_owned(),
-            "" => "ahead of all below it".to_owned(),
-            others => format!("level with {others}"),
+    /// The locks that are level with the best one, whose ranges meet if they are widened by this
+    /// error, and the other ones: worse than the best one, whatever the error.
+    pub(crate) fn split(&self, error: f64) -> (Vec<&Standing>, Vec<&Standing>) {
+        let range = |standing: &Standing| standing.varied().widened(error);
+        let level = |standing: &&Standing| range(&self.locks[0]).meets(range(standing));
+        self.locks.iter().partition(level)
+    }
+
+    fn row(&self, standing: &Standing, level: &[&Standing]) -> [String; 6] {
+        let is = |lock: &Standing| lock.lock == standing.lock;
+        let mut sure = match level {
+            [] => NOTHING.to_owned(),
+            _ if self.locks.len() == 1 => NOTHING.to_owned(),
+            [first] if is(first) => "ahead of all others".to_owned(),
+            [first, ..] if is(first) => "level with others".to_owned(),
+            [first, ..] if level.iter().any(|lock| is(lock)) => {
+                format!("level with {}", first.lock)
+            }
+            [first, ..] => format!("behind {}", first.lock),
         };
         let is_near = standing.varied().is_regime_change();
         let fails = standing.changed.iter().any(Result::is_err);

@@ -113,9 +113,7 @@ impl Cell {
     /// The locks whose ranges meet that of the best one, and the other ones: worse than the best
     /// one, whatever the error.
     fn split(&self) -> (Vec<&Standing>, Vec<&Standing>) {
-        let locks = &self.advice.locks;
-        let level = |lock: &&Standing| self.range(&locks[0]).meets(self.range(lock));
-        locks.iter().partition(level)
+        self.advice.split(self.error)
     }
 }
 

@@ -48,8 +48,10 @@ impl Axis {
             (Some(only), _) => only / 2.0..only * 2.0,
             _ => 1.0..2.0,
         };
-        Self::new(range, true, levels.to_vec(), |level| {
-            format!("{}x", trimmed(level))
+        // One thread on hundreds of CPUs is not none.
+        Self::new(range, true, levels.to_vec(), |level| match level < 0.01 {
+            true => format!("{level:.3}x"),
+            false => format!("{}x", trimmed(level)),
         })
     }
 
@@ -95,7 +97,7 @@ fn label(figure: f64) -> String {
     if figure.abs() >= 1000.0 {
         count(figure)
     } else {
-        format!("{}", (figure * 1000.0).round() / 1000.0)
+        format!("{}", (figure * 1e6).round() / 1e6)
     }
 }
 
@@ -196,6 +198,15 @@ mod tests {
         assert_eq!(labels(97.0), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(labels(1.6), ["0", "0.5", "1", "1.5"]);
         assert_eq!(labels(0.0).len(), 6);
+        assert_eq!(labels(0.0016), ["0", "0.0005", "0.001", "0.0015"]);
+        let levels = Axis::levels(&[1.0 / 224.0, 0.25, 2.0]).labels;
+        assert_eq!(
+            levels
+                .into_iter()
+                .map(|(_, label)| label)
+                .collect::<Vec<_>>(),
+            ["0.004x", "0.25x", "2x"]
+        );
         assert_eq!(labels(1_257.0)[1..], ["500", "1,000"]);
     }
 

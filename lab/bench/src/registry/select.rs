@@ -39,6 +39,8 @@ impl fmt::Display for NoSuchLock {
             )?;
         } else if knows(family) {
             write!(f, "'{word}' {UNIT_TESTED}")?;
+            let model = names.iter().find(|name| **name == format!("model:{word}"));
+            model.map_or(Ok(()), |model| write!(f, "; its model is '{model}'"))?;
         } else {
             let others: Vec<&str> = Family::ALL
                 .iter()

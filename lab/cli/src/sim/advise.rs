@@ -85,7 +85,7 @@ fn read(path: &Path, name: Option<&str>) -> Result<Load, Exit> {
 fn length(option: &str, given: Option<&String>, found: Option<f64>) -> Result<String, Exit> {
     match (given, found) {
         (Some(given), _) => Ok(given.clone()),
-        (None, Some(found)) => Ok(format!("{found:.3}ns")),
+        (None, Some(found)) => Ok(format!("{found:.0}ns")),
         (None, None) => Err(Exit::usage(format!(
             "the report does not say it: --{option} is needed"
         ))),

@@ -24,7 +24,8 @@ pub struct Args {
     #[arg(value_name = "GROUP")]
     groups: Vec<String>,
 
-    /// A folder of measurements in place of the program's own: files in CSV, with files of machines
+    /// Measurements in place of the program's own: a folder of files in CSV, with files of
+    /// machines, or one such file in CSV
     #[arg(long, value_name = "DIR")]
     data: Vec<PathBuf>,
 

@@ -176,24 +176,32 @@ impl Folder {
         }
     }
 
-    /// Another one.
+    /// Another one; or a file in CSV, with the machines of its folder.
     ///
     /// # Errors
     ///
     /// Names the file that cannot be read.
     pub fn read(path: &Path) -> Result<Self, String> {
         let unreadable = |path: &Path, why: io::Error| format!("{}: {why}", path.display());
+        let is_csv = path.is_file() && path.extension().is_some_and(|end| end == "csv");
+        let (folder, table) = match path.parent() {
+            // A bare name is in this folder.
+            Some(folder) if is_csv => (Path::new(".").join(folder), path.file_name()),
+            _ => (path.to_owned(), None),
+        };
         let mut files = Vec::new();
-        for entry in path.read_dir().map_err(|why| unreadable(path, why))? {
+        for entry in folder.read_dir().map_err(|why| unreadable(path, why))? {
             let file = entry.map_err(|why| unreadable(path, why))?.path();
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            if name.ends_with(".csv") || name.ends_with(".toml") {
+            let name = file.file_name().unwrap_or_default();
+            let is_table = table.is_none_or(|table| table == name);
+            let name = name.to_string_lossy();
+            if name.ends_with(".csv") && is_table || name.ends_with(".toml") {
                 let text = fs::read_to_string(&file).map_err(|why| unreadable(&file, why))?;
                 files.push((name.into_owned(), text));
             }
         }
         files.sort();
-        let name = path.display().to_string();
+        let name = folder.display().to_string();
         Ok(Self { name, files })
     }
 
