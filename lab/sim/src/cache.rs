@@ -45,7 +45,8 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::Machine;
 use crate::time::Time;
-use line::{Line, Request};
+use line::Line;
+pub use line::Request;
 use map::Map;
 pub use serve::Loaded;
 
@@ -82,24 +83,8 @@ pub enum Answer {
 /// A request of the cache to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// The access of this vCPU is done at `at`.
-    Done {
-        /// The vCPU that made the access.
-        vcpu: usize,
-        /// The time.
-        at: Time,
-    },
-    /// The line that a buffered store of this vCPU needs has arrived by `at`.
-    Owned {
-        /// The vCPU whose store it is.
-        vcpu: usize,
-        /// The core on which it was issued.
-        core: usize,
-        /// The line.
-        line: usize,
-        /// The time.
-        at: Time,
-    },
+    /// An access is done, or the line that a buffered store needs has arrived.
+    Done(Loaded),
     /// Call [`Cache::serve`] for the line at `at`.
     Serve {
         /// The line.
@@ -107,11 +92,9 @@ pub enum Signal {
         /// The time.
         at: Time,
     },
-    /// This vCPU watched a line, and its core has lost it or it has changed.
-    Lost {
-        /// The watching vCPU.
-        vcpu: usize,
-    },
+    /// A line was watched, and its core has lost it or it has changed. The request is the last one
+    /// of the watcher, as if made when it began to watch.
+    Lost(Request),
 }
 
 /// Counts of line transfers.
@@ -219,9 +202,9 @@ impl Cache {
         }
         let request = Request {
             access,
-            ..self.map.request(now, vcpu, core, state.slice)
+            ..self.request(now, vcpu, core, line)
         };
-        self.enqueue(now, line, request);
+        self.enqueue(now, request);
         Answer::Wait
     }
 
@@ -230,23 +213,36 @@ impl Cache {
         self.has(line, core, Access::Write) && now >= self.lines[line].arrival
     }
 
-    /// Requests the line for a store of `vcpu` in the store buffer of `core`. [`Signal::Owned`]
+    /// Requests the line for a store of `vcpu` in the store buffer of `core`. [`Signal::Done`]
     /// will follow.
     pub fn request_ownership(&mut self, now: Time, vcpu: usize, core: usize, line: usize) {
         let request = Request {
             access: Access::Write,
             buffered: true,
-            ..self.map.request(now, vcpu, core, self.lines[line].slice)
+            ..self.request(now, vcpu, core, line)
         };
-        self.enqueue(now, line, request);
+        self.enqueue(now, request);
     }
 
-    /// Requests a line, which `core` does not have, for a load that `vcpu` will make at `at`.
+    /// Makes a request for a load later than now, of a line that its core does not have.
     #[inline]
-    pub fn request_ahead(&mut self, now: Time, at: Time, vcpu: usize, core: usize, line: usize) {
-        debug_assert!(!self.has(line, core, Access::Read));
-        let request = self.map.request(at, vcpu, core, self.lines[line].slice);
-        self.enqueue(now, line, request);
+    pub fn request_ahead(&mut self, now: Time, request: Request) {
+        debug_assert!(!self.has(request.line as usize, request.core as usize, Access::Read));
+        self.enqueue(now, request);
+    }
+
+    fn request(&self, at: Time, vcpu: usize, core: usize, line: usize) -> Request {
+        self.map
+            .request(at, vcpu, core, line, self.lines[line].slice)
+    }
+
+    /// Returns when `vcpu` has requested the line for an access of its own, if that waits.
+    pub fn requested(&self, line: usize, vcpu: usize) -> Option<Time> {
+        let Line { leaving, queue, .. } = &self.lines[line];
+        let leaving = leaving.iter().map(|(request, ..)| request);
+        let mut requests = leaving.chain(queue.requests());
+        let request = requests.find(|request| request.is_of(vcpu));
+        request.map(|request| request.requested_at)
     }
 
     /// Takes back the request of `vcpu` for a load that it has not made yet.
@@ -256,7 +252,8 @@ impl Cache {
 
     /// Queues a request, and serves it if it is due.
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, line: usize, request: Request) {
+    fn enqueue(&mut self, now: Time, request: Request) {
+        let line = request.line as usize;
         let state = &mut self.lines[line];
         let arrives = self.map.arrival(state, &request);
         state.queue.push(request, arrives);
@@ -288,12 +285,13 @@ impl Cache {
         self.lines[line].changes
     }
 
-    /// Begins to watch a line: [`Signal::Lost`] then notifies `vcpu` when its core loses the line,
-    /// or the line changes. Returns false if the core does not have the line.
-    pub fn watch(&mut self, vcpu: usize, core: usize, line: usize) -> bool {
+    /// Begins to watch a line, from `at` on: [`Signal::Lost`] then notifies `vcpu` when its core
+    /// loses the line, or the line changes. Returns false if the core does not have the line.
+    pub fn watch(&mut self, at: Time, vcpu: usize, core: usize, line: usize) -> bool {
         let has = self.has(line, core, Access::Read);
         if has {
-            self.lines[line].watchers.push(vcpu as u32);
+            let watcher = self.request(at, vcpu, core, line);
+            self.lines[line].watchers.push(watcher);
         }
         has
     }
@@ -301,7 +299,7 @@ impl Cache {
     /// Ends a watch of `vcpu`.
     pub fn unwatch(&mut self, vcpu: usize, line: usize) {
         let watchers = &mut self.lines[line].watchers;
-        if let Some(index) = watchers.iter().position(|&other| other as usize == vcpu) {
+        if let Some(index) = watchers.iter().position(|watcher| watcher.is_of(vcpu)) {
             watchers.remove(index);
         }
     }

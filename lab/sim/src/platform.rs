@@ -18,8 +18,7 @@ use crate::word::{U8, U16, U32, U64, Usize};
 #[derive(Clone, Copy, Debug)]
 pub struct Sim;
 
-/// A wait of a spinner: all that a poll needs, on as few lines of this machine's cache as can be.
-#[repr(align(64))]
+/// A wait of a spinner: all that a poll needs.
 struct Wait<'a, T, A, D> {
     word: &'a A,
     done: D,
@@ -81,15 +80,16 @@ impl Platform for Sim {
             Spin::Polls(most) => (None, Some(u64::from(most.saturating_sub(1)))),
             Spin::Until(end) => (Some(time(end.into())), None),
         };
-        let wait = Wait {
+        // Not on the stack: the same part of all stacks is in one set of this machine's cache.
+        let wait = Box::new(Wait {
             word,
             done,
             seen: Cell::new(seen),
             // A condition that has not asked for anything else probably never does.
             engine_judges: Cell::new(!asks),
-        };
+        });
         loop {
-            match engine::spin(address, changes, until, &mut polls, &wait) {
+            match engine::spin(address, changes, until, &mut polls, &*wait) {
                 Spun::Over => return Err(wait.seen.get()),
                 Spun::Holds => return Ok(wait.seen.get()),
                 Spun::Load => wait.seen.set(word.load(order)),

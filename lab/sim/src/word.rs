@@ -77,6 +77,16 @@ macro_rules! word {
                 };
                 engine::store(store, effect);
             }
+
+            fn load_inside(&self, order: Ordering) -> $int {
+                if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
+                    return self.0.load(order) & !(bits as $int) | value as $int;
+                }
+                match engine::forwarded(self.address(), <$int>::MAX as u64) {
+                    Some(value) => value as $int,
+                    None => self.access(Access::Read, |word| word.load(order)),
+                }
+            }
         }
 
         impl Atomic<$int> for Word<$atomic> {
@@ -91,13 +101,7 @@ macro_rules! word {
                 if engine::is_outside() {
                     return self.0.load(order);
                 }
-                if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
-                    return self.0.load(order) & !(bits as $int) | value as $int;
-                }
-                match engine::forwarded(self.address(), <$int>::MAX as u64) {
-                    Some(value) => value as $int,
-                    None => self.access(Access::Read, |word| word.load(order)),
-                }
+                self.load_inside(order)
             }
             fn store(&self, value: $int, order: Ordering) {
                 // A sequentially consistent store is an exchange on x86.

@@ -153,9 +153,8 @@ impl<P: Platform> Ticket<P> {
     /// Waits, awake, until `number` is served.
     pub(super) fn wait_for(&self, number: u16) {
         // TL: acquire, pairs with TU.
-        let _ = P::wait_until(&self.tickets, Acquire, Spin::Forever, |tickets: u32| {
-            head(tickets) == number
-        });
+        let is_served = move |tickets: u32| head(tickets) == number;
+        let _ = P::wait_until(&self.tickets, Acquire, Spin::Forever, is_served);
     }
 
     #[cold]

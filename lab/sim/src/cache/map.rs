@@ -8,9 +8,11 @@ use crate::time::Time;
 /// The way between two places.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
-    /// The cost of a transfer, and the part of it until a request is at the home of the line.
+    /// The cost of a transfer.
     transfer: Time,
-    request: Time,
+    /// Whether a request follows the line when it moves, in all bits: a branch by a flag would
+    /// mostly be predicted wrongly.
+    follows: u64,
     /// Whether they have a last-level cache in common, or a socket.
     pub shares_cache: bool,
     pub shares_socket: bool,
@@ -28,6 +30,9 @@ pub(super) struct Map {
     ways: Vec<Way>,
     /// The ways between a core and a slice, by the difference of their numbers on the ring.
     ring: Vec<f64>,
+    /// How long a request travels on each of `ways`, then an answer of the last-level cache of its
+    /// core: for each way on the ring.
+    travels: Vec<Time>,
 }
 
 impl Map {
@@ -40,18 +45,23 @@ impl Map {
         let costs = &machine.costs;
         let way = |from, to| {
             let transfer = machine.transfer(from, to);
+            let shares_cache = machine.share_cache(from, to);
             Way {
                 transfer,
-                request: transfer.scale(costs.request),
-                shares_cache: machine.share_cache(from, to),
+                follows: mask(!shares_cache),
+                shares_cache,
                 shares_socket: from.socket == to.socket,
             }
         };
         let all = |from| machine.places().map(move |to| way(from, to));
         let ways: Vec<Way> = machine.places().flat_map(all).collect();
-        let near = costs.shared.half();
+        let request = |way: &Way| way.transfer.scale(costs.request);
+        let answer = costs.shared.half();
+        let on_ring = |travels: Time| machine.ways().map(move |way| travels.scale(way));
+        let travels = ways.iter().map(request).chain([answer]);
         Self {
-            copies_are_near: ways.iter().all(|way| near <= way.request),
+            copies_are_near: ways.iter().all(|way| answer <= request(way)),
+            travels: travels.flat_map(on_ring).collect(),
             cores: (0..machine.all_cores()).map(site).collect(),
             places: machine.places().count(),
             ways,
@@ -62,17 +72,41 @@ impl Map {
 
     /// Returns the request of `core` for a line of this slice.
     #[inline]
-    pub fn request(&self, at: Time, vcpu: usize, core: usize, slice: usize) -> Request {
+    pub fn request(
+        &self,
+        at: Time,
+        vcpu: usize,
+        core: usize,
+        line: usize,
+        slice: usize,
+    ) -> Request {
         let (place, stop) = self.cores[core];
         Request {
             vcpu: vcpu as u32,
             core: core as u32,
+            line: line as u32,
             place,
             access: Access::Read,
             buffered: false,
             requested_at: at,
-            way: self.ring[(stop as usize).abs_diff(slice)],
+            distance: stop.abs_diff(slice as u32),
         }
+    }
+
+    /// Returns the length of its way on the ring, relative to the mean.
+    pub fn on_ring(&self, request: &Request) -> f64 {
+        self.ring[request.distance as usize]
+    }
+
+    /// Returns how long the answer of the last-level cache of its core travels.
+    #[inline]
+    pub fn answer(&self, request: &Request) -> Time {
+        self.travels(self.ways.len(), request)
+    }
+
+    #[inline]
+    fn travels(&self, way: usize, request: &Request) -> Time {
+        self.travels[way * self.ring.len() + request.distance as usize]
     }
 
     /// Returns the way between the places of these numbers.
@@ -122,35 +156,38 @@ impl Map {
     /// cache follows the line when it moves.
     #[inline(always)]
     pub fn arrival(&self, line: &Line, request: &Request) -> Time {
-        let way = self.way(line.home, request.place as usize);
-        let costs = &self.machine.costs;
-        let (near, length) = match &line.copies {
+        let way = line.home * self.places + request.place as usize;
+        let (follows, travels) = match &line.copies {
             _ if line.has(request.core as usize, request.access) => {
                 return request.requested_at.max(line.arrival);
             }
             // So it is for hundreds of requests whenever the line moves.
-            Copies::Owned(_) => (way.shares_cache, way.request),
-            Copies::None => (true, costs.memory.scale(costs.request)),
-            Copies::Shared(sharers) => self.to_sharers(sharers, way, request),
+            Copies::Owned(_) => (self.ways[way].follows, self.travels(way, request)),
+            copies => self.to_others(copies, way, *request),
         };
-        let begins = match near {
-            true => request.requested_at,
-            false => request.requested_at.max(line.since),
-        };
-        begins + length.scale(request.way)
+        let waits = line.since.saturating_sub(request.requested_at);
+        request.requested_at + Time::ps(waits.as_ps() & follows) + travels
     }
 
-    /// Returns whether the last-level cache of a requester has a copy, and how long its request
-    /// travels.
+    /// Returns whether a request for a line without an owner follows it, and how long it travels.
     #[inline(never)]
-    fn to_sharers(&self, sharers: &Sharers, way: &Way, request: &Request) -> (bool, Time) {
-        let (near, costs) = (sharers.near[request.place as usize], &self.machine.costs);
-        let length = match request.access.is_load() {
-            true if near && self.machine.inclusive => costs.shared.half(),
-            true => way.request,
-            false => self.invalidation(sharers, request).scale(costs.request),
+    fn to_others(&self, copies: &Copies, way: usize, request: Request) -> (u64, Time) {
+        let Copies::Shared(sharers) = copies else {
+            return (0, self.part(self.machine.costs.memory, &request));
         };
-        (near, length)
+        let near = sharers.near[request.place as usize];
+        let travels = match request.access.is_load() {
+            true if near && self.machine.inclusive => self.answer(&request),
+            true => self.travels(way, &request),
+            false => self.part(self.invalidation(sharers, &request), &request),
+        };
+        (mask(!near), travels)
+    }
+
+    /// Returns the part of a transfer until the request is at the home of the line.
+    fn part(&self, transfer: Time, request: &Request) -> Time {
+        let mean = transfer.scale(self.machine.costs.request);
+        mean.scale(self.on_ring(request))
     }
 
     /// Whether the last-level cache of a reader has a copy, and the reader's core has none: it
@@ -187,4 +224,8 @@ impl Map {
             .map(|(_, way)| way.transfer);
         costs.max().unwrap_or(self.machine.costs.shared)
     }
+}
+
+fn mask(flag: bool) -> u64 {
+    u64::from(flag).wrapping_neg()
 }

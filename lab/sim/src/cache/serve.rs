@@ -7,11 +7,11 @@ use super::{Access, Cache, Random, Signal};
 use crate::machine::Costs;
 use crate::time::Time;
 
-/// A load that the last-level cache of its core has answered.
-#[derive(Clone, Copy, Debug)]
+/// An access that has waited for its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// The vCPU.
-    pub vcpu: usize,
+    /// Its request, which is answered.
+    pub request: Request,
     /// When it is done.
     pub at: Time,
 }
@@ -19,10 +19,8 @@ pub struct Loaded {
 impl Cache {
     /// Serves the requests that are due.
     pub fn serve(&mut self, mut now: Time, line: usize) {
-        let goes_on = |_, _| None;
-        while let Some(Loaded { vcpu, at }) = self.serve_until(&mut now, line, Time::ZERO, goes_on)
-        {
-            self.signals.push(Signal::Done { vcpu, at });
+        while let Some(loaded) = self.serve_until(&mut now, line, Time::ZERO, |_| None) {
+            self.signals.push(Signal::Done(loaded));
         }
     }
 
@@ -37,7 +35,7 @@ impl Cache {
         now: &mut Time,
         line: usize,
         mut until: Time,
-        mut watches: impl FnMut(usize, Time) -> Option<Time>,
+        mut watches: impl FnMut(&Loaded) -> Option<Time>,
     ) -> Option<Loaded> {
         let mut is_read = false;
         if self.lines[line].leaving.is_some() && !self.leaves(*now, line) {
@@ -81,14 +79,15 @@ impl Cache {
             // The last-level cache goes on to the next request.
             let costs = &self.map.machine.costs;
             state.free = *now + costs.gap;
-            let at = *now + way_back(&mut self.random, costs, &request) + costs.hit;
-            let vcpu = request.vcpu as usize;
+            let travels = way_back(&mut self.random, costs, self.map.answer(&request));
+            let at = *now + travels + costs.hit;
             self.traffic.near += 1;
             state.add_sharer(*now, &self.map, &request);
-            let Some(earlier) = watches(vcpu, at) else {
-                return Some(Loaded { vcpu, at });
+            let loaded = Loaded { request, at };
+            let Some(earlier) = watches(&loaded) else {
+                return Some(loaded);
             };
-            state.watchers.push(request.vcpu);
+            state.watchers.push(request.made_at(at));
             until = until.min(earlier);
         }
     }
@@ -105,7 +104,7 @@ impl Cache {
         let at = now + vary_tenure(&mut self.random, costs, time.scale(costs.snoop));
         let data = time
             .scale(1.0 - costs.request - costs.snoop)
-            .scale(request.way);
+            .scale(self.map.on_ring(&request));
         let data = vary(&mut self.random, costs, data);
         state.leaving = Some((request, at, data));
         self.signals.push(Signal::Serve { line, at });
@@ -122,16 +121,7 @@ impl Cache {
         let at = arrives + self.takes(request.access);
         self.grant(now, line, &request, arrives);
         self.lines[line].free = at;
-        let (vcpu, core) = (request.vcpu as usize, request.core as usize);
-        self.signals.push(match request.buffered {
-            true => Signal::Owned {
-                vcpu,
-                core,
-                line,
-                at,
-            },
-            false => Signal::Done { vcpu, at },
-        });
+        self.signals.push(Signal::Done(Loaded { request, at }));
         true
     }
 
@@ -184,26 +174,22 @@ impl Cache {
 
     /// Notifies all watchers but one.
     pub(super) fn lose(&mut self, line: usize, but: usize) {
-        let signals = &mut self.signals;
-        self.lines[line].watchers.retain(|&watcher| {
-            let vcpu = watcher as usize;
-            let stays = vcpu == but;
-            if !stays {
-                signals.push(Signal::Lost { vcpu });
-            }
-            stays
-        });
+        let watchers = &mut self.lines[line].watchers;
+        let stays = watchers.iter().position(|watcher| watcher.is_of(but));
+        let stays = stays.map(|index| watchers.remove(index));
+        self.signals.extend(watchers.drain(..).map(Signal::Lost));
+        watchers.extend(stays);
     }
 }
 
-/// Returns how long the answer of a last-level cache travels to a reader.
+/// Returns how long the answer of a last-level cache travels to a reader, given the mean.
 #[inline(always)]
-fn way_back(random: &mut Random, costs: &Costs, request: &Request) -> Time {
+fn way_back(random: &mut Random, costs: &Costs, mean: Time) -> Time {
     if costs.jitter != 0.0 {
         // Its snoop takes no time, but is drawn as all are: the figures of the score depend on it.
         random.next_u64();
     }
-    vary(random, costs, costs.shared.half().scale(request.way))
+    vary(random, costs, mean)
 }
 
 /// How long an owner keeps a wanted line: from nothing to twice the mean. With less variation an

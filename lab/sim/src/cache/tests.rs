@@ -166,7 +166,7 @@ impl Scene {
     fn ends(&mut self, number: usize, watches: bool) {
         let vcpu = &mut self.vcpus[number];
         vcpu.ends += 1;
-        if watches && self.cache.watch(number, vcpu.core, vcpu.line) {
+        if watches && self.cache.watch(self.now, number, vcpu.core, vcpu.line) {
             vcpu.watched = Some(vcpu.line);
         } else if watches {
             self.show(number, "?");
@@ -200,10 +200,13 @@ impl Scene {
         let mut lost = vec![0; self.vcpus.len()];
         for signal in std::mem::take(&mut self.cache.signals) {
             self.steps.insert(match signal {
-                Signal::Done { vcpu, at } => (at, Step::Ends(vcpu)),
-                Signal::Owned { vcpu, at, .. } => (at, Step::Owned(vcpu)),
+                Signal::Done(Loaded { request, at }) => match request.buffered {
+                    true => (at, Step::Owned(request.vcpu as usize)),
+                    false => (at, Step::Ends(request.vcpu as usize)),
+                },
                 Signal::Serve { line, at } => (at, Step::Serve(line)),
-                Signal::Lost { vcpu } => {
+                Signal::Lost(watcher) => {
+                    let vcpu = watcher.vcpu as usize;
                     self.show(vcpu, "!");
                     lost[vcpu] += 1;
                     continue;
@@ -293,12 +296,13 @@ fn no_load_is_answered_ahead_after_the_end_of_a_watch() {
         let mut cache = play(&machine, "W0@0 R1@500").cache;
         for core in 2..6 + others {
             let at = Time::ns(if core < 6 { 1000 } else { 1050 });
-            cache.request_ahead(Time::ns(1000), at, core, core, 0);
+            let request = cache.request(at, core, core, 0);
+            cache.request_ahead(Time::ns(1000), request);
         }
         cache.forget_signals();
         let (mut now, mut ends) = (Time::ns(1010), Vec::new());
-        let loaded = cache.serve_until(&mut now, 0, Time::MAX, |_, at| {
-            ends.push(at.as_ns());
+        let loaded = cache.serve_until(&mut now, 0, Time::MAX, |loaded| {
+            ends.push(loaded.at.as_ns());
             let is_first = ends.len() == 1;
             Some(if is_first { Time::ns(end) } else { Time::MAX })
         });
@@ -315,8 +319,8 @@ fn no_load_is_answered_ahead_after_the_end_of_a_watch() {
 fn distance_on_the_ring_takes_time() {
     let ring = plain_but("ring=0.5");
     let cache = &play(&ring, "").cache;
-    let slice = cache.lines[0].slice;
-    let ways = [0, 1, 2, 3].map(|core| cache.map.request(Time::ZERO, 0, core, slice).way);
+    let way = |core| cache.map.on_ring(&cache.request(Time::ZERO, 0, core, 0));
+    let ways = [0, 1, 2, 3].map(way);
     let alike = |way: &f64| ways.iter().filter(|other| *other == way).count();
     assert_eq!(ways.iter().map(alike).max(), Some(2));
     for (core, way) in ways.into_iter().enumerate().skip(1) {

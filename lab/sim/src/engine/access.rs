@@ -83,20 +83,12 @@ impl Engine {
         while let Some(signal) = self.cache.signal(next) {
             next += 1;
             match *signal {
-                Signal::Done { vcpu, at } => self.loaded(vcpu, at),
-                Signal::Owned {
-                    vcpu,
-                    core,
-                    line,
-                    at,
-                } => {
-                    self.plan(at, Event::Owned { vcpu, core, line });
-                }
+                Signal::Done(loaded) => self.loaded(loaded),
                 Signal::Serve { line, at } if self.serves && self.next_serve.is_none() => {
                     self.next_serve = Some((line, at));
                 }
                 Signal::Serve { line, at } => self.plan(at, Event::Serve(line)),
-                Signal::Lost { vcpu } => self.notices_loss(vcpu),
+                Signal::Lost(watcher) => self.notices_loss(watcher),
             }
         }
         self.cache.forget_signals();
@@ -106,9 +98,8 @@ impl Engine {
     pub fn serves(&mut self, mut line: usize) {
         loop {
             let first = self.events.peek().unwrap_or(Time::MAX);
-            if let Some(Loaded { vcpu, at }) = self.serves_until(line, first.min(self.next_check)) {
-                self.settles(vcpu);
-                self.goes(vcpu, at);
+            if let Some(loaded) = self.serves_until(line, first.min(self.next_check)) {
+                self.goes_on(&loaded);
                 continue;
             }
             self.serves = true;
@@ -129,21 +120,30 @@ impl Engine {
 
     /// Serves the queue of a line as long as spinners load the word in vain, until then at most.
     fn serves_until(&mut self, line: usize, until: Time) -> Option<Loaded> {
-        let watches = |vcpu: usize, at| {
+        let watches = |loaded: &Loaded| {
             self.handled += 1;
-            let end = self.ahead[vcpu].watches(&mut self.vcpus[vcpu], at)?;
+            let vcpu = loaded.request.vcpu as usize;
+            let end = self.ahead[vcpu].watches(&mut self.vcpus[vcpu], loaded)?;
             self.events.plan_of(vcpu, end);
             Some(end)
         };
         self.cache.serve_until(&mut self.now, line, until, watches)
     }
 
-    /// The access of `vcpu` is done at `at`.
-    fn loaded(&mut self, vcpu: usize, at: Time) {
-        if !self.watches_ahead(vcpu, at) {
-            self.settles(vcpu);
-            self.goes(vcpu, at);
+    /// An access is done, or a line has arrived for a store.
+    fn loaded(&mut self, loaded: Loaded) {
+        if loaded.request.buffered {
+            self.plan(loaded.at, Event::Owned(loaded.request));
+        } else if !self.watches_ahead(&loaded) {
+            self.goes_on(&loaded);
         }
+    }
+
+    /// Its vCPU goes on then.
+    fn goes_on(&mut self, &Loaded { request, at }: &Loaded) {
+        let vcpu = request.vcpu as usize;
+        self.settles_from(vcpu, request.requested_at);
+        self.goes(vcpu, at);
     }
 
     /// Returns how long `vcpu` computes for work that takes `time` on an idle core. A thread that

@@ -19,58 +19,36 @@ use super::spin::{Phase, Poll, poll};
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
 use crate::account::{Account, State};
-use crate::cache::Access;
+use crate::cache::{Access, LINE, Loaded, Request};
 use crate::time::Time;
 
-/// The next step of a spinner, if that has been done ahead of its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Step {
-    #[default]
-    None,
-    /// It has loaded the word, whose value it does not wait for, and watches the line.
-    Watches,
-    /// It requests the line, which it has watched before.
-    Requests,
-}
-
-impl Step {
-    /// The state of the spinner before and after.
-    fn states(self) -> (State, State) {
-        match self {
-            Self::Requests => (State::Spin, State::Memory),
-            Self::None | Self::Watches => (State::Memory, State::Spin),
-        }
-    }
-}
-
-/// A spinner that is ahead of its time.
+/// A spinner that is ahead of its time: it watches a line, or has lost it and requests it.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Ahead {
-    pub step: Step,
+    pub is_on: bool,
     /// Whether its wait may end without a change of the line: at a time, after some polls, or for a
     /// while by a pause-loop exit.
     is_limited: bool,
-    core: u32,
-    line: u32,
-    /// When it entered the state before the step, and when it takes the step.
-    from: Time,
-    pub at: Time,
-    /// The times in both states before, which its account lacks.
+    /// When it requested the line for its last load, and when it loaded the word.
+    requested: Time,
+    loaded: Time,
+    /// When the processor notices its loop of pauses.
+    noticed: Time,
+    /// The times in both states before that request, which its account lacks.
     spun: Time,
     waited: Time,
     /// That of its wait.
     poll: Option<*const dyn Poll>,
 }
 
-// One line of a cache.
-const _: () = assert!(size_of::<Ahead>() == crate::cache::LINE);
+const _: () = assert!(size_of::<Ahead>() == LINE);
 
 impl Ahead {
-    /// The load that it has requested is done at `at`. Returns when its next watch ends if the line
+    /// A load that it has requested ahead is done. Returns when its next watch ends if the line
     /// does not change, or `None` if it does not watch the line.
-    pub fn watches(&mut self, vcpu: &mut Vcpu, at: Time) -> Option<Time> {
-        if self.step != Step::Requests {
+    pub fn watches(&mut self, vcpu: &mut Vcpu, loaded: &Loaded) -> Option<Time> {
+        if !self.is_on {
             return None;
         }
         // SAFETY: its fibre is suspended in `spin`: its wait has not ended.
@@ -78,61 +56,57 @@ impl Ahead {
         if verdict != Some(false) {
             return None;
         }
-        let end = match self.is_limited {
-            true => vcpu.watches_again(self.from, self.at, at)?,
-            false => Time::MAX,
-        };
-        self.spun += self.at - self.from;
-        self.step = Step::Watches;
-        (self.from, self.at) = (self.at, at);
+        let (requested, at) = (loaded.request.requested_at, loaded.at);
+        let mut end = Time::MAX;
+        if self.is_limited {
+            end = vcpu.watches_again(self.loaded, requested, at)?;
+            self.noticed = vcpu.noticed();
+        }
+        self.waited += self.loaded - self.requested;
+        self.spun += requested - self.loaded;
+        (self.requested, self.loaded) = (requested, at);
         Some(end)
     }
 
-    /// Returns the account up to `now`, given that of before these times.
-    pub fn account(&self, mut account: Account, now: Time) -> Account {
-        let (before, after) = self.step.states();
-        account[State::Spin] += self.spun;
-        account[State::Memory] += self.waited;
-        account[before] += now.min(self.at) - self.from;
-        account[after] += now.saturating_sub(self.at);
+    /// Returns the account up to `now`. It makes its next request at `next`.
+    pub fn account(&self, vcpu: &Vcpu, now: Time, next: Time) -> Account {
+        let mut account = vcpu.account;
+        account[State::Spin] += self.spun + now.min(next).saturating_sub(self.loaded);
+        account[State::Memory] += self.waited + (now.min(self.loaded) - self.requested);
+        account[State::Memory] += now.saturating_sub(next);
         account
     }
 }
 
 impl Engine {
-    /// `vcpu`, which watches a line since then, has lost it, and notices that at `at`. Returns
-    /// whether it has requested the line ahead of that.
-    pub fn requests_ahead(&mut self, vcpu: usize, since: Time, at: Time) -> bool {
-        let begins = self.ahead[vcpu].step == Step::None;
-        if begins && !self.may_go_ahead(vcpu) {
+    /// A watcher of a line has lost it, and notices that at `at`. Returns whether it requests the
+    /// line ahead of that.
+    pub fn goes_ahead(&mut self, watcher: &Request, at: Time) -> bool {
+        let [vcpu, core, line] = [watcher.vcpu, watcher.core, watcher.line].map(|it| it as usize);
+        let begins = !self.ahead[vcpu].is_on;
+        if begins && !self.may_go_ahead(vcpu, watcher.requested_at) {
             return false;
         }
-        let ahead = &mut self.ahead[vcpu];
-        let (core, line) = (ahead.core as usize, ahead.line as usize);
-        let is_noticed = ahead.is_limited && self.vcpus[vcpu].notices_exit(at);
-        if is_noticed || self.cache.has(line, core, Access::Read) {
+        let ahead = &self.ahead[vcpu];
+        if at >= ahead.noticed || self.cache.has(line, core, Access::Read) {
             return false;
         }
         if ahead.is_limited {
             self.events.cancel(vcpu);
         }
         if begins {
+            self.ahead[vcpu].is_on = true;
             self.vcpus[vcpu].doing = Doing::Ahead;
             self.vcpus[vcpu].line = line;
-        } else {
-            ahead.waited += since - ahead.from;
         }
-        ahead.step = Step::Requests;
-        (ahead.from, ahead.at) = (since, at);
-        self.cache.request_ahead(self.now, at, vcpu, core, line);
         true
     }
 
-    /// Prepares the steps of `vcpu`, which watches the line of its wait. Returns false if they need
+    /// Prepares the steps of `vcpu`, which watches a line since then. Returns false if they need
     /// events.
-    fn may_go_ahead(&mut self, vcpu: usize) -> bool {
+    fn may_go_ahead(&mut self, vcpu: usize, since: Time) -> bool {
         let state = &self.vcpus[vcpu];
-        let Some(spin) = &state.spin else {
+        let (Some(spin), Doing::Watch { .. }) = (&state.spin, state.doing) else {
             return false;
         };
         if state.preempt_pending || spin.is_own || !state.stores.are_empty() {
@@ -140,77 +114,68 @@ impl Engine {
         }
         self.ahead[vcpu] = Ahead {
             is_limited: spin.is_limited() || self.host.pause_exit.used().is_some(),
-            core: self.core(vcpu) as u32,
-            line: spin.line as u32,
+            requested: since,
+            loaded: since,
+            noticed: state.noticed(),
             poll: Some(spin.poll),
             ..Ahead::default()
         };
         true
     }
 
-    /// The line for which `vcpu` waits has been granted, and the load is done at `at`. Returns
-    /// whether that needs no event.
-    pub fn watches_ahead(&mut self, vcpu: usize, at: Time) -> bool {
-        let ahead = &mut self.ahead[vcpu];
-        let (core, line) = (ahead.core as usize, ahead.line as usize);
-        if ahead.step != Step::Requests || !self.cache.has(line, core, Access::Read) {
+    /// An access is done. Returns whether that needs no event.
+    pub fn watches_ahead(&mut self, loaded: &Loaded) -> bool {
+        let Request {
+            vcpu, core, line, ..
+        } = loaded.request;
+        let [vcpu, core, line] = [vcpu, core, line].map(|it| it as usize);
+        if !self.ahead[vcpu].is_on || !self.cache.has(line, core, Access::Read) {
             return false;
         }
-        let end = ahead.watches(&mut self.vcpus[vcpu], at);
+        let end = self.ahead[vcpu].watches(&mut self.vcpus[vcpu], loaded);
         if let Some(end) = end {
-            self.cache.watch(vcpu, core, line);
+            self.cache.watch(loaded.at, vcpu, core, line);
             self.events.plan_of(vcpu, end);
         }
         end.is_some()
     }
 
+    /// Returns when `vcpu`, which is ahead of its time, requests its line.
+    pub fn requested(&self, vcpu: usize) -> Time {
+        let requested = self.cache.requested(self.vcpus[vcpu].line, vcpu);
+        requested.unwrap_or(Time::MAX)
+    }
+
     /// Brings `vcpu` to what it is now. Undoes what it has done ahead of now.
     pub fn settles(&mut self, vcpu: usize) {
-        let step = std::mem::take(&mut self.ahead[vcpu].step);
-        if step == Step::None {
-            return;
-        }
-        let ahead = self.ahead[vcpu];
-        let (line, from, at) = (ahead.line as usize, ahead.from, ahead.at);
-        let (before, after) = step.states();
-        let state = &mut self.vcpus[vcpu];
-        state.account[State::Spin] += ahead.spun;
-        state.account[State::Memory] += ahead.waited;
-        (state.state, state.since) = (before, from);
-        let is_past = at <= self.now;
-        if is_past {
-            state.enter(at, after);
-        }
-        match step {
-            Step::Watches if is_past => {
-                state.doing = Doing::Watch { line, since: at };
-                state.phase = Phase::Notice;
-            }
-            Step::Watches | Step::None => {
-                self.cache.unwatch(vcpu, line);
-                self.turns(vcpu);
-                self.loads(vcpu);
-                self.goes(vcpu, at);
-            }
-            Step::Requests if is_past => {
-                state.polled(from, at);
-                state.paused(at);
-                self.loads(vcpu);
-            }
-            Step::Requests => {
-                self.cache.withdraw(line, vcpu);
-                let state = &mut self.vcpus[vcpu];
-                state.doing = Doing::Watch { line, since: from };
-                state.phase = Phase::Notice;
-                self.goes(vcpu, at);
-            }
+        if self.ahead[vcpu].is_on {
+            self.settles_from(vcpu, self.requested(vcpu));
         }
     }
 
-    /// `vcpu` waits for its load.
-    fn loads(&mut self, vcpu: usize) {
+    /// The same, if it requests its line at `next`.
+    pub fn settles_from(&mut self, vcpu: usize, next: Time) {
+        if !std::mem::take(&mut self.ahead[vcpu].is_on) {
+            return;
+        }
+        let (ahead, now) = (self.ahead[vcpu], self.now);
         let state = &mut self.vcpus[vcpu];
-        state.doing = Doing::Access;
-        state.phase = Phase::Load;
+        let (line, since) = (state.line, ahead.loaded);
+        (state.account, state.since) = (ahead.account(state, now, next), now);
+        (state.state, state.doing, state.phase) = match since <= now && now < next {
+            true => (State::Spin, Doing::Watch { line, since }, Phase::Notice),
+            false => (State::Memory, Doing::Access, Phase::Load),
+        };
+        if now < since {
+            self.cache.unwatch(vcpu, line);
+            self.turns(vcpu);
+            self.goes(vcpu, since);
+        } else if next <= now {
+            state.polled(since, next);
+            state.paused(next);
+        } else if next < Time::MAX {
+            self.cache.withdraw(line, vcpu);
+            self.goes(vcpu, next);
+        }
     }
 }

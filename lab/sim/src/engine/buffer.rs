@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use super::state::Engine;
 use super::vcpu::Vcpu;
-use crate::cache::{Access, Answer};
+use crate::cache::{Access, Answer, Request};
 use crate::time::Time;
 
 /// A store: which bits of a word it sets, and to what.
@@ -118,8 +118,9 @@ impl Engine {
         }
     }
 
-    /// The line that a buffered store of `vcpu` needs has arrived.
-    pub fn owned(&mut self, vcpu: usize, core: usize, line: usize) {
+    /// The line that a buffered store needs has arrived.
+    pub fn owned(&mut self, request: Request) {
+        let [vcpu, core, line] = [request.vcpu, request.core, request.line].map(|it| it as usize);
         let stores = &mut self.vcpus[vcpu].stores;
         let requested = &mut stores.requested;
         requested.retain(|&requested| requested != (line, core));

@@ -3,6 +3,7 @@
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
 use super::{Stuck, Windows};
+use crate::cache::Request;
 use crate::time::Time;
 
 /// The largest time, and number of events, between two checks whether to go on.
@@ -15,12 +16,8 @@ pub(super) enum Event {
     Go(usize),
     /// Serve the queue of this line.
     Serve(usize),
-    /// For a buffered store of the vCPU, issued on the core, the line is there.
-    Owned {
-        vcpu: usize,
-        core: usize,
-        line: usize,
-    },
+    /// For a buffered store, which has made this request, the line is there.
+    Owned(Request),
     /// The slice of this CPU may be over. The event of the CPU as a source: these follow the vCPUs.
     Slice(usize),
     /// Another vCPU wanted the CPU during the context switch to this one, of this number.
@@ -125,7 +122,7 @@ impl Engine {
                 return self.spins(vcpu).then_some(vcpu);
             }
             Event::Serve(line) => self.serves(line),
-            Event::Owned { vcpu, core, line } => self.owned(vcpu, core, line),
+            Event::Owned(request) => self.owned(request),
             Event::Slice(cpu) => self.slice(cpu),
             Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
             Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
@@ -154,7 +151,7 @@ impl Engine {
             self.cache.unwatch(vcpu, line);
             state.polled(since, now);
             state.paused(now);
-            state.spun_long = state.notices_exit(now);
+            state.spun_long = now >= state.noticed();
         }
         state.doing = Doing::Running;
         state.stamp += 1;

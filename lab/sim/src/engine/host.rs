@@ -3,7 +3,6 @@
 
 use rand::RngExt;
 
-use super::ahead::Step;
 use super::events::Event;
 use super::state::Engine;
 use super::vcpu::Doing;
@@ -288,7 +287,7 @@ impl Engine {
 
     /// Takes the CPU from `vcpu`.
     pub fn take_off(&mut self, vcpu: usize) {
-        debug_assert_eq!(self.ahead[vcpu].step, Step::None);
+        debug_assert!(!self.ahead[vcpu].is_on);
         debug_assert!(self.vcpus[vcpu].can_lose_cpu(self.now));
         let off = match self.vcpus[vcpu].doing {
             Doing::Busy { until } => Doing::Off {

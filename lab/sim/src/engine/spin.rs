@@ -12,12 +12,11 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::ahead::Step;
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
 use super::{CURRENT, current, fibre, with};
 use crate::account::State;
-use crate::cache::{Access, Answer};
+use crate::cache::{Access, Answer, Request};
 use crate::time::Time;
 
 /// Why a spinner's fibre goes on.
@@ -179,7 +178,9 @@ impl Engine {
         let (now, core) = (self.now, self.core(vcpu));
         let iteration = self.machine.costs.turn;
         let state = &mut self.vcpus[vcpu];
-        if self.cache.changes(line) != state.changes_seen || !self.cache.watch(vcpu, core, line) {
+        if self.cache.changes(line) != state.changes_seen
+            || !self.cache.watch(now, vcpu, core, line)
+        {
             state.polled(now, now + iteration);
             return self.pass(vcpu, iteration, State::Spin);
         }
@@ -190,24 +191,19 @@ impl Engine {
         true
     }
 
-    /// `vcpu`, which watched a line, has lost it, and notices that at its next iteration.
-    pub fn notices_loss(&mut self, vcpu: usize) {
-        let ahead = &self.ahead[vcpu];
-        let since = match ahead.step {
-            Step::Watches => ahead.at,
-            Step::Requests => return,
-            Step::None => match self.vcpus[vcpu].doing {
-                Doing::Watch { since, .. } => since,
-                _ => return,
-            },
-        };
+    /// A watcher of a line has lost it, and notices that at its next iteration.
+    pub fn notices_loss(&mut self, watcher: Request) {
+        let (vcpu, since) = (watcher.vcpu as usize, watcher.requested_at);
         if since > self.now {
             // It has not loaded the word yet, but judged a value that was older.
             return self.settles(vcpu);
         }
-        let iteration = self.machine.costs.turn;
-        let at = since + iteration.times(polls(since, self.now, iteration));
-        if !self.requests_ahead(vcpu, since, at) {
+        let iteration = self.machine.costs.turn.as_ps().max(1);
+        let spun = (self.now - since).as_ps().max(1);
+        let at = since + Time::ps(spun.next_multiple_of(iteration));
+        if self.goes_ahead(&watcher, at) {
+            self.cache.request_ahead(self.now, watcher.made_at(at));
+        } else if matches!(self.vcpus[vcpu].doing, Doing::Watch { .. } | Doing::Ahead) {
             self.goes(vcpu, at);
         }
     }

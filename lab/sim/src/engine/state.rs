@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
 
-use super::ahead::{Ahead, Step};
+use super::ahead::Ahead;
 use super::events::{CHECK_INTERVAL, Event};
 use super::queue::Queue;
 use super::vcpu::{Doing, Vcpu};
@@ -139,12 +139,11 @@ impl Engine {
 
     /// The vCPUs' accounts up to now.
     pub fn accounts(&self) -> Vec<Account> {
-        let vcpus = self.vcpus[..self.fibres].iter().zip(&self.ahead);
-        let accounts = vcpus.map(|(vcpu, ahead)| match ahead.step {
-            Step::None => vcpu.account_at(self.now),
-            _ => ahead.account(vcpu.account, self.now),
-        });
-        accounts.collect()
+        let account = |vcpu: usize| match self.ahead[vcpu].is_on {
+            true => self.ahead[vcpu].account(&self.vcpus[vcpu], self.now, self.requested(vcpu)),
+            false => self.vcpus[vcpu].account_at(self.now),
+        };
+        (0..self.fibres).map(account).collect()
     }
 
     /// Returns the result of the simulation, once all vCPUs have ended.

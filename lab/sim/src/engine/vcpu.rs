@@ -185,10 +185,10 @@ impl Vcpu {
         })
     }
 
-    /// Whether the processor notices its loop of pauses by then.
-    pub fn notices_exit(&self, at: Time) -> bool {
-        let spins = self.spins;
-        spins.is_some_and(|(since, _)| at - since >= self.window)
+    /// Returns when the processor notices its loop of pauses.
+    pub fn noticed(&self) -> Time {
+        self.spins
+            .map_or(Time::MAX, |(since, _)| since + self.window)
     }
 
     /// Adapts the polling time to the length of its sleep.
