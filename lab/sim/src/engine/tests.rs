@@ -2,6 +2,8 @@
 
 mod costs;
 mod ends;
+mod locks;
+mod published;
 mod scenes;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -62,9 +64,9 @@ fn setup<'a>(machine: &'a Machine, host: &'a Host, vcpus: usize) -> Setup<'a> {
         guests: 1,
         others: 0,
         seed: 1,
-        stop_after: Time::ms(100),
+        stop_after: Time::ms(200),
         windows: None,
-        patience: Time::ms(100),
+        patience: Time::ms(200),
         trace: true,
     }
 }
@@ -87,10 +89,10 @@ fn at(moment: u64) {
     work(Time::ns(moment).saturating_sub(now()));
 }
 
-/// Shares its cache line with no other data.
+/// Shares its cache lines with nothing else, wherever the program's memory is.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Own(U32);
+struct Own<T = U32>(T);
 
 impl Own {
     const fn new() -> Self {

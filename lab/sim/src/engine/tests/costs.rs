@@ -242,89 +242,6 @@ fn all_vcpus_get_the_same_share_of_the_cpus() {
     }
 }
 
-/// Two vCPUs share a CPU for three slices. A guest sees its vCPUs, and its host may tell which are
-/// preempted. A thread sees the machine's CPU, and knows that the thread which was there before is
-/// preempted. Fails where they see anything else, or a vCPU that runs counts as preempted.
-#[test]
-fn a_guest_sees_vcpus_and_a_thread_sees_cpus() {
-    for (hypervisor, tells_preempted, seen) in [
-        (true, true, [(true, false, 0), (true, false, 1)]),
-        (true, false, [(false, false, 0), (false, false, 1)]),
-        (false, true, [(true, false, 0), (true, false, 1)]),
-        (false, false, [(false, true, 0), (true, false, 0)]),
-    ] {
-        let host = Host {
-            hypervisor,
-            tells_preempted,
-            ..host()
-        };
-        let outcome = simulate(&machine(1, 1), &host, 2, |me| {
-            let (mut other, mut own) = (false, false);
-            for _ in 0..120 {
-                work(Time::us(100));
-                other |= preempted(1 - me);
-                own |= preempted(me);
-                assert_eq!(cpu(), Some(seen[me].2));
-            }
-            (other, own, seen[me].2)
-        });
-        assert_eq!(outcome.results, seen);
-    }
-}
-
-/// Two threads on one CPU: the one that runs first spins until the other one has run. Fails where
-/// a spinner keeps its CPU until the scheduler takes it. A vCPU is not asked.
-#[test]
-fn a_spinner_yields_after_its_slice() {
-    let spins = |host: &str, yields: bool| {
-        let word = Own::new();
-        let host = Host::preset(host).expect("a preset");
-        let body = |_| {
-            word.0.fetch_add(1, Relaxed);
-            while word.0.load(Relaxed) < 2 {
-                if yields {
-                    Sim::yield_slice(Sim::ticks());
-                }
-                Sim::pause(Pause::Nanos(150));
-            }
-        };
-        simulate(&machine(1, 1), host, 2, body).elapsed
-    };
-    assert!(spins("threads", false) > Time::ms(2));
-    assert!(spins("threads", true) < Time::us(300));
-    assert_eq!(spins("kvm", true), spins("kvm", false));
-}
-
-/// Four threads, each on a CPU of its own, call the kernel for one futex at the same time. Fails
-/// where futex calls for one word are free of each other, or where the bucket's lines do not move
-/// from core to core.
-#[test]
-fn calls_for_a_futex_wait_for_its_bucket() {
-    let transfers = machine(4, 1).costs.socket.times(16 * 2);
-    for (bucket_hold, bucket_lines, apart) in [
-        (Time::ZERO, 0, Time::ZERO..Time::us(1)),
-        (Time::us(2), 0, Time::us(5)..Time::MAX),
-        (Time::ZERO, 16, transfers..Time::MAX),
-    ] {
-        let word = Own::new();
-        let host = Host {
-            bucket_hold,
-            bucket_lines,
-            ..Host::threads()
-        };
-        let mut ends = simulate(&machine(4, 1), &host, 4, |_| {
-            at(BEGIN);
-            let sleeps = Sim::halt(&word.0, 1, None, WakeClass::Waiter);
-            assert!(!sleeps, "the word has changed");
-            now()
-        })
-        .results;
-        ends.sort_unstable();
-        let took = ends[3] - ends[0];
-        assert!(apart.contains(&took), "{took}");
-    }
-}
-
 /// Fails where words on a stack have buckets by their addresses: two builds place them differently,
 /// so that one finds in the bucket the core of an earlier call, and the other does not.
 #[test]
@@ -344,19 +261,4 @@ fn words_on_a_stack_share_a_bucket() {
     };
     let host = Host::preset("threads").expect("a preset");
     assert_eq!(simulate(&machine(2, 1), host, 2, body).results, [1, 1]);
-}
-
-/// Fails where a CPU that is idle at the start takes a thread that is placed on another one before
-/// that has begun: then all threads begin on the first CPUs.
-#[test]
-fn threads_begin_where_they_are_placed() {
-    let machine = Machine {
-        sockets: 2,
-        ..machine(4, 1)
-    };
-    for (placement, cpus) in [("spread", [0, 4]), ("numa", [0, 1]), ("pack", [0, 1])] {
-        let host = Host::named(&format!("threads:placement={placement}")).expect("a host");
-        let begun = simulate(&machine, &host, 2, |_| Sim::cpu().0).results;
-        assert_eq!(begun, cpus, "{placement}");
-    }
 }

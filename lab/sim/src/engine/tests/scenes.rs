@@ -46,7 +46,31 @@ fn act(words: &[Own; 2], action: &str) {
         ["kick", name] => Sim::kick(word(name), Kick::One),
         ["kick-all", name] => Sim::kick(word(name), Kick::All),
         ["kick-target", name] => Sim::kick(word(name), Kick::Target),
+        ["futile", name] => {
+            let class = WakeClass::Waiter;
+            assert!(!Sim::halt(word(name), 1 + word(name).peek(), None, class));
+        }
         ["move", from, to] => assert!(Sim::requeue(word(from), word(to))),
+        ["cpu", number] => assert_eq!(Sim::cpu().0, value(number)),
+        ["sees", states] => {
+            let me = current().expect("a vCPU");
+            let mut seen = [false; 2];
+            for _ in 0..120 {
+                work(Time::us(100));
+                seen = [seen[0] | preempted(1 - me), seen[1] | preempted(me)];
+            }
+            let names = ["neither", "itself", "the-other", "both"];
+            assert_eq!(
+                names[usize::from(seen[0]) * 2 + usize::from(seen[1])],
+                states
+            );
+        }
+        ["turn", name, last] => {
+            while word(name).load(Relaxed) < value(last) {
+                Sim::yield_slice(Sim::ticks());
+                Sim::pause(Pause::Nanos(150));
+            }
+        }
         ["works", times] => (0..number(times)).for_each(|_| work(Time::us(100))),
         ["rests", times] => (0..number(times)).for_each(|_| {
             work(Time::us(10));

@@ -1,45 +1,16 @@
 //! The cost model against published figures that it was not fitted to: results/simulator-sources.md
 //! has them in sections 1.7 and 5. Those that it does not reach are in docs/evidence/simulator.md.
 
-mod world;
-
-use std::sync::atomic::Ordering::Relaxed;
-
-use overlock_core::platform::Atomic;
 use overlock_core::raw::RawLock;
 use overlock_family::spin::{Mcs, Queued, Ticket};
-use overlock_sim::engine::{now, work};
-use overlock_sim::host::Host;
-use overlock_sim::machine::{Machine, Place};
-use overlock_sim::word::U32;
-use overlock_sim::{Sim, Time, forget, run};
-use world::{Own, setup};
+
+use super::*;
+use crate::forget;
+use crate::machine::Place;
+use crate::machine::tests::rows;
 
 /// Measured from the first time to the second.
 const WINDOW: [Time; 2] = [Time::us(50), Time::us(350)];
-
-/// Operations, parts of presets, and the published figures: nanoseconds from one operation
-/// to the next; for additions with pauses, million operations a second. `embedded`: the section of
-/// the lock increments a counter next to it, by the published name.
-const PUBLISHED: &str = "
-    addition          westmere-ex  1x1  8-9
-    ticket            westmere-ex  1x1  14.9-14.9
-    ticket-embedded   westmere-ex  1x4  136-136
-    ticket-embedded   westmere-ex  1x8  189-189
-    mcs-embedded      westmere-ex  1x4  143-146
-    queued-embedded   westmere-ex  1x4  143-146
-    mcs-embedded      westmere-ex  1x8  143-146
-    queued-embedded   westmere-ex  1x8  143-146
-    paused-additions  e5-2699v3    1x18 20-30
-    paused-additions  e5-2620v4    1x8  20-30
-    paused-additions  sandy-bridge 1x8  20-30
-    paused-additions  x7560        1x8  20-30
-    paused-additions  westmere-ex  1x10 10-20
-    paused-additions  barcelona    1x4  10-20
-    paused-additions  e5-2699v3    2x18 10-15
-    paused-additions  e5-2620v4    2x8  10-15
-    paused-additions  x7560        2x8  10-15
-    paused-additions  barcelona    4x4  0-10";
 
 /// So many sockets of the preset, with so many cores each.
 fn part(preset: &str, sockets: usize, cores: usize) -> Machine {
@@ -56,7 +27,7 @@ fn part(preset: &str, sockets: usize, cores: usize) -> Machine {
 fn interval(machine: &Machine, operation: impl Fn()) -> f64 {
     // It has no chores: the published runs of seconds had few.
     let host = Host::threads();
-    let setup = setup(machine, &host, machine.all_cores(), 1);
+    let setup = setup(machine, &host, machine.all_cores());
     let body = |_| {
         let mut operations = 0_u64;
         loop {
@@ -135,11 +106,7 @@ fn operations_cost_what_was_published() {
         assert!(is_near(figure, low, high));
         (format!("{} {}", words[0], words[2]), figure)
     };
-    let rows = PUBLISHED
-        .lines()
-        .map(str::trim)
-        .filter(|row| !row.is_empty());
-    let figures: Vec<_> = rows.map(check).collect();
+    let figures: Vec<_> = rows(include_str!("published.txt")).map(check).collect();
     let of = |name: &str| figures.iter().find(|row| row.0 == name).expect("a row").1;
     let [four, eight] = ["ticket-embedded 1x4", "ticket-embedded 1x8"].map(of);
     assert!(

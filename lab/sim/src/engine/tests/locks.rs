@@ -1,10 +1,7 @@
 //! Every lock of the family on simulated machines, with one, two and three vCPUs for each CPU.
 
-mod world;
+use std::sync::LazyLock;
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use overlock_core::platform::Atomic;
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::sleep::{Overlock, Semaphore};
 use overlock_family::rw::Qrwlock;
@@ -13,13 +10,51 @@ use overlock_family::spin::faulty::{
     Faulty, FaultyRw, Flaw, LostKick, NoExclusion, Relaxed as Sound,
 };
 use overlock_family::spin::{FastQueue, PvQueued, PvTicket, Queued, Ticket, Unfair};
-use overlock_sim::account::State;
-use overlock_sim::engine::{self, Outcome, Setup, Stuck};
-use overlock_sim::host::Host;
-use overlock_sim::machine::Machine;
-use overlock_sim::word::U32;
-use overlock_sim::{Sim, Time, forget, run};
-use world::{HOSTS, MACHINES, Own, setup};
+
+use super::*;
+use crate::forget;
+
+const COSTS: &str = "hit=1.7:locked=8.3:socket=50:shared=22:across=114:hop=40:gap=12:memory=96:\
+                     turn=5:jitter=0.25:ring=0.5:sibling=0.6";
+
+/// One CPU; two; hardware threads on two sockets; four sockets.
+static MACHINES: LazyLock<[Machine; 4]> = LazyLock::new(|| {
+    [
+        "sockets=1:cores_per_socket=1:threads_per_core=1:migratory=false",
+        "sockets=1:cores_per_socket=2:threads_per_core=1:migratory=true",
+        "sockets=2:cores_per_socket=2:threads_per_core=2:migratory=true",
+        "sockets=4:cores_per_socket=2:threads_per_core=1:migratory=false:inclusive=false:\
+         links=cube",
+    ]
+    .map(|keys| Machine::named(&format!("e5-2699v3:{COSTS}:{keys}")).expect("a machine"))
+});
+
+const SCHEDULER: &str = "latency=60us:granularity=15us:wakeup=20us:tick=10us:switch=1.5us:\
+                         migration=2us:worth=10us:balance_idle=40us:balance_all=300us:\
+                         placement=pack:first_poll=10us:heavy_barrier=3us";
+const DEAR: &str = "halt=2us:brief=1.5us:kick=2us:kick_nobody=1.5us:wake_idle=12us:\
+                    wake_busy=3.5us:awake=50us";
+const CHEAP: &str = "halt=600:brief=180:kick=1us:kick_nobody=130:wake_idle=5us:wake_busy=1.5us:\
+                     awake=1us:bucket_lines=2:bucket_hold=50:spins=true";
+const EXITS: &str = "pause_gap=56:pause_cost=1.5us";
+const PLAIN: &str = "poll=0:chores_length=0";
+
+/// A scheduler only. One that polls for halted vCPUs, has work of its own, and has pause-loop
+/// exits. Such exits with a window that does not grow. Cheap halts and kicks, and spins before
+/// halts. EEVDF in the place of CFS.
+static HOSTS: LazyLock<[Host; 5]> = LazyLock::new(|| {
+    [
+        format!("{DEAR}:{PLAIN}:pause_window=0"),
+        format!(
+            "{DEAR}:{EXITS}:pause_window=2us:pause_grow=2:poll=20us:\
+             chores_every=100us:chores_length=5us"
+        ),
+        format!("{DEAR}:{EXITS}:{PLAIN}:pause_window=1us:pause_grow=1"),
+        format!("{CHEAP}:{PLAIN}:pause_window=0"),
+        format!("{DEAR}:{PLAIN}:pause_window=0:eevdf_request=15us"),
+    ]
+    .map(|keys| Host::named(&format!("kvm:{SCHEDULER}:{keys}")).expect("a host"))
+});
 
 /// Critical sections of each vCPU.
 const SECTIONS: u64 = 25;
@@ -32,7 +67,7 @@ fn vary(vcpu: usize, section: u64) -> u64 {
 /// Increments the word by a load and a store, with a delay in between.
 fn count(word: &Own<U32>, vcpu: usize, section: u64) {
     let seen = word.0.load(Relaxed);
-    engine::work(Time::ns(20 + vary(vcpu, section)));
+    work(Time::ns(20 + vary(vcpu, section)));
     word.0.store(seen + 1, Relaxed);
 }
 
@@ -42,12 +77,12 @@ type Counted = (u64, Result<Outcome<u64>, Stuck>);
 type Simulate = fn(&Machine, &Host, usize, u64) -> Counted;
 
 /// Each vCPU runs all sections of the lock, and lets time pass after each.
-fn simulate<L>(setup: &Setup<'_>, lock: L, section: impl Fn(&L, &Own<U32>, usize, u64)) -> Counted {
+fn sections<L>(setup: &Setup<'_>, lock: L, section: impl Fn(&L, &Own<U32>, usize, u64)) -> Counted {
     let (place, word) = (Own(lock), Own(U32::ZERO));
     let body = |vcpu| {
         for number in 0..SECTIONS {
             section(&place.0, &word, vcpu, number);
-            engine::work(Time::ns(3 * vary(vcpu, number)));
+            work(Time::ns(3 * vary(vcpu, number)));
         }
         SECTIONS
     };
@@ -68,7 +103,11 @@ fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64
         // SAFETY: locked above, with this token.
         unsafe { lock.unlock(token) };
     };
-    simulate(&setup(machine, host, vcpus, seed), lock, section)
+    let setup = Setup {
+        seed,
+        ..setup(machine, host, vcpus)
+    };
+    sections(&setup, lock, section)
 }
 
 /// Whether a vCPU writes, with a reader-writer lock.
@@ -88,12 +127,16 @@ fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64)
         }
         let token = lock.read();
         let seen = word.0.load(Relaxed);
-        engine::work(Time::ns(20 + vary(vcpu, section)));
+        work(Time::ns(20 + vary(vcpu, section)));
         assert_eq!(word.0.load(Relaxed), seen, "a writer during a reader");
         // SAFETY: locked above, with this token.
         unsafe { lock.unlock_read(token) };
     };
-    simulate(&setup(machine, host, vcpus, seed), L::INIT, section)
+    let setup = Setup {
+        seed,
+        ..setup(machine, host, vcpus)
+    };
+    sections(&setup, L::INIT, section)
 }
 
 /// Each machine, each host, each overcommit: mutual exclusion, termination, and no lost waiter.
@@ -156,7 +199,7 @@ overlock_family::rw_locks!(rw);
 
 /// Fails where a check for misuse takes simulated time, or which words of a stack share a line
 /// matters (rwsem has a list there). The figures are of a build without checks: `cargo test
-/// --release -p overlock-sim --test locks all_builds` has them after a change of these locks or of
+/// --release -p overlock-sim --lib all_builds` has them after a change of these locks or of
 /// the costs.
 #[test]
 fn all_builds_have_the_same_results() {
@@ -187,7 +230,7 @@ fn a_lock_without_exclusion_is_caught() {
         (0..20).filter(is_caught).count()
     }
     let writer = || shared::<FaultyRw<Sim>>(&MACHINES[2], &HOSTS[0], 8, 1);
-    let said = std::panic::catch_unwind(writer).expect_err("a reader sees the writer");
+    let said = catch_unwind(writer).expect_err("a reader sees the writer");
     let said = said.downcast_ref::<String>().expect("an assertion");
     assert!(said.contains("during a reader"));
     assert_eq!(caught::<Sound>(), 0);
@@ -202,18 +245,18 @@ fn a_lost_waiter_is_caught() {
         forget();
         let lock = Faulty::<Sim, F>::new();
         let body = |vcpu| {
-            engine::work(Time::us(10 * vcpu as u64));
+            work(Time::us(10 * vcpu as u64));
             lock.lock();
-            engine::work(Time::us(if vcpu == 0 { 200 } else { 1 }));
+            work(Time::us(if vcpu == 0 { 200 } else { 1 }));
             // SAFETY: locked above.
             unsafe { lock.unlock(()) };
         };
-        run(&setup(&MACHINES[3], &HOSTS[0], 3, 1), body, || true).err()
+        run(&setup(&MACHINES[3], &HOSTS[0], 3), body, || true).err()
     }
     assert_eq!(stuck::<LostKick>(), Some(Stuck::Asleep { vcpus: 1 }));
     assert_eq!(stuck::<Sound>(), None);
     let lock = Ticket::<Sim>::new();
-    let mut setup = setup(&MACHINES[1], &HOSTS[0], 2, 1);
+    let mut setup = setup(&MACHINES[1], &HOSTS[0], 2);
     (setup.stop_after, setup.patience) = (Time::ms(1), Time::ms(2));
     let stuck = run(&setup, |_| lock.lock(), || true).expect_err("nobody unlocks");
     assert_eq!(stuck, Stuck::Running { vcpus: 1 });
@@ -255,19 +298,19 @@ fn a_thousand_vcpus_take_turns() {
 
 /// Two threads on two CPUs pass a turn to and fro 200 times, and compute for this long in each. So
 /// many others compute all the time.
-fn pass(work: Time, others: usize, spins: bool) -> Outcome<()> {
+fn pass(length: Time, others: usize, spins: bool) -> Outcome<()> {
     forget();
     let host = Host {
         spins,
         ..Host::threads()
     };
-    let mut setup = setup(&MACHINES[1], &host, 2, 1);
+    let mut setup = setup(&MACHINES[1], &host, 2);
     setup.others = others;
     let turns = [1, 0].map(|count| Own(Semaphore::<Sim>::new(count)));
     let body = |vcpu: usize| {
         for _ in 0..200 {
             turns[vcpu].0.acquire();
-            engine::work(work);
+            work(length);
             turns[1 - vcpu].0.release();
         }
     };
