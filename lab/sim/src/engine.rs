@@ -19,6 +19,7 @@ mod fibre;
 mod futex;
 mod host;
 mod measure;
+mod platform;
 mod queue;
 mod spin;
 mod state;
@@ -43,18 +44,12 @@ use fibre::Fibres;
 use state::Engine;
 
 pub(crate) use buffer::Store;
-pub(crate) use calls::{
-    access, cpu, forget_stores, forwarded, heavy_barrier, lock_event, looked, preempted, sizes,
-    socket, stable, store, stores_of_unobserved, unobserved,
-};
+pub(crate) use calls::{access, forget_stores, forwarded, store, stores_of_unobserved};
 pub use calls::{counts, has_performed, holds, now, releases, rest, stopped, waits, work};
 pub use fibre::most_stacks;
-pub(crate) use futex::{halt, kick, kick_all, requeue};
 pub use measure::{Measured, Windows};
-pub(crate) use spin::{Poll, Spun, asks, is_outside, judge, spin};
-pub(crate) use waits::{
-    begin_slice, delay, learn_spin, pause, spin_before_sleep, spin_first, spin_for, yield_slice,
-};
+pub use platform::Sim;
+pub(crate) use spin::is_outside;
 
 /// The parameters of a simulation.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::spec::{self, Domain, Key, Spec, keys};
 use crate::time::Time;
@@ -17,6 +17,7 @@ const LONGEST: Time = Time::ms(10_000);
 const FLAG: Domain = Domain::Flag;
 const COST: Domain = Domain::Time(SOME, LONG);
 const OR_NONE: Domain = Domain::Time(NONE, LONG);
+const NONE_OR_SOME: Domain = Domain::OrNone(SOME, LONG);
 const INTERVAL: Domain = Domain::Time(TICK, LONGEST);
 const LONG_OR_NONE: Domain = Domain::Time(NONE, LONGEST);
 
@@ -88,8 +89,7 @@ keys! {
     latency: Time = INTERVAL, "CFS: in this time each runnable vCPU of a CPU should run once";
     granularity: Time = INTERVAL, "CFS: the shortest slice";
     wakeup: Time = LONG_OR_NONE, "CFS: a waking vCPU preempts one with this much more CPU time";
-    #[serde(deserialize_with = "unless_zero", serialize_with = "or_zero")]
-    request as "eevdf_request": Option<Time> = LONG_OR_NONE,
+    request as "eevdf_request": Time = Domain::OrNone(TICK, LONGEST),
         "The CPU time that a vCPU requests at once from EEVDF; 0 for CFS in its place";
     tick: Time = Domain::Time(TICK, LONG), "The timer's period: slices end at a tick";
     switch: Time = OR_NONE, "A context switch, cold start included";
@@ -107,7 +107,7 @@ keys! {
     #[derive(Copy)]
     Chores {}
     every as "chores_every": Time = INTERVAL, "The mean time between the host's threads on a CPU";
-    length as "chores_length": Time = OR_NONE,
+    length as "chores_length": Time = NONE_OR_SOME,
         "How long the host's threads run, on the mean; 0 for none";
 }
 
@@ -115,21 +115,12 @@ keys! {
     /// Pause-loop exiting: the processor leaves a guest that spins.
     #[derive(Copy)]
     PauseExit {}
-    window as "pause_window": Time = OR_NONE,
+    window as "pause_window": Time = NONE_OR_SOME,
         "The processor leaves a guest that is in a loop of pauses for this long; 0 for never";
     grow as "pause_grow": u64 = Domain::Count(1, 16),
         "Each exit multiplies the window by this, until the vCPU is scheduled anew";
     gap as "pause_gap": Time = COST, "Two pauses further apart than this are not in the same loop";
     cost as "pause_cost": Time = COST, "The exit, the search for a vCPU to yield to, and the entry";
-}
-
-fn unless_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
-    let time = Time::deserialize(deserializer)?;
-    Ok((time > NONE).then_some(time))
-}
-
-fn or_zero<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.unwrap_or_default().serialize(serializer)
 }
 
 impl Spec for Host {
@@ -155,11 +146,9 @@ impl Spec for Host {
         &self.about
     }
 
-    fn broken_rule(&self) -> Option<&'static str> {
-        let (scheduler, chores, pause) = (self.scheduler, self.chores, self.pause_exit);
-        let is_short = |time: Time, least| time > NONE && time < least;
-        let request = scheduler.request.unwrap_or_default();
-        let rules = [
+    fn rules(&self) -> Vec<(bool, &'static str)> {
+        let (scheduler, chores) = (self.scheduler, self.chores);
+        vec![
             (
                 scheduler.granularity <= scheduler.latency,
                 "granularity must be at most latency",
@@ -168,21 +157,7 @@ impl Spec for Host {
                 chores.length < chores.every,
                 "chores_length must be less than chores_every",
             ),
-            (
-                !is_short(chores.length, SOME),
-                "chores_length must be 0, or at least 1ns",
-            ),
-            (
-                !is_short(pause.window, SOME),
-                "pause_window must be 0, or at least 1ns",
-            ),
-            (
-                !is_short(request, TICK),
-                "eevdf_request must be 0, or at least 1us",
-            ),
-        ];
-        let broken = rules.into_iter().find(|(holds, _)| !holds);
-        broken.map(|(_, rule)| rule)
+        ]
     }
 }
 
@@ -211,15 +186,20 @@ impl Host {
 }
 
 impl Scheduler {
+    /// Returns the request of EEVDF; `None` with CFS.
+    pub fn eevdf(&self) -> Option<Time> {
+        (self.request > Time::ZERO).then_some(self.request)
+    }
+
     /// About how long it takes until each of so many runnable vCPUs of a CPU has run once.
     pub fn period(&self, vcpus: usize) -> Time {
-        let slices = match self.request {
+        let slices = match self.eevdf() {
             Some(request) => request + self.tick,
             None => self.granularity + self.tick,
         };
         match vcpus {
             0 | 1 => self.tick,
-            _ if self.request.is_some() => slices.times(vcpus as u64),
+            _ if self.eevdf().is_some() => slices.times(vcpus as u64),
             _ => slices.times(vcpus as u64).max(self.latency),
         }
     }

@@ -27,7 +27,6 @@ pub mod cache;
 pub mod engine;
 pub mod host;
 pub mod machine;
-mod platform;
 pub mod schedule;
 pub mod spec;
 mod tables;
@@ -35,7 +34,6 @@ pub mod time;
 pub mod trace;
 pub mod word;
 
-pub use engine::{Outcome, Setup, Stuck, run};
-pub use platform::Sim;
+pub use engine::{Outcome, Setup, Sim, Stuck, run};
 pub use tables::{MOST_VCPUS, forget};
 pub use time::Time;

@@ -133,10 +133,10 @@ impl Spec for Machine {
         &self.about
     }
 
-    fn broken_rule(&self) -> Option<&'static str> {
+    fn rules(&self) -> Vec<(bool, &'static str)> {
         let (clusters, costs) = (self.clusters, self.costs);
         let near = SOME..=costs.socket;
-        let rules = [
+        vec![
             (
                 self.all_cores() <= MOST_CORES,
                 "sockets * cores_per_socket must be at most 1024",
@@ -158,9 +158,7 @@ impl Spec for Machine {
                 costs.request + costs.snoop <= 0.9,
                 "request + snoop must be at most 0.9, as the data of a transfer takes some time",
             ),
-        ];
-        let broken = rules.into_iter().find(|(holds, _)| !holds);
-        broken.map(|(_, rule)| rule)
+        ]
     }
 
     /// Sockets and clusters are alike, so the cores are those of as few sockets as can share them

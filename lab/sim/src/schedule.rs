@@ -108,7 +108,7 @@ impl Schedule {
             Task {
                 vruntime,
                 cpu: order[vcpu % count],
-                deadline: vruntime + rules.request.map_or(Time::ZERO, Time::half),
+                deadline: vruntime + rules.eevdf().map_or(Time::ZERO, Time::half),
                 ..Task::default()
             }
         };
@@ -202,7 +202,7 @@ impl Schedule {
         }
         let rules = &self.rules;
         let running = 1 + state.queue.len() as u64;
-        let end = match rules.request {
+        let end = match rules.eevdf() {
             Some(_) => task.began + task.deadline.saturating_sub(task.vruntime),
             None => state.slice + Time::ps(rules.latency.as_ps() / running).max(rules.granularity),
         };
@@ -270,7 +270,7 @@ impl Schedule {
     /// Lets the next vCPU of its queue run before `vcpu`, which runs.
     pub fn skips(&mut self, vcpu: usize) {
         let task = &mut self.tasks[vcpu];
-        match self.rules.request {
+        match self.rules.eevdf() {
             Some(request) => task.deadline += request,
             None => self.cpus[task.cpu].skip = Some(vcpu),
         }

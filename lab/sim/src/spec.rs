@@ -40,9 +40,16 @@ pub trait Spec: Clone + DeserializeOwned + Serialize + 'static {
     /// Its description.
     fn about(&self) -> &str;
 
-    /// The first limit of several keys that does not hold, as a text with the names of the keys.
+    /// Limits of several keys: whether each holds, and a text with the names of the keys.
+    fn rules(&self) -> Vec<(bool, &'static str)> {
+        Vec::new()
+    }
+
+    /// The first limit that does not hold.
     fn broken_rule(&self) -> Option<&'static str> {
-        None
+        self.rules()
+            .into_iter()
+            .find_map(|(holds, rule)| (!holds).then_some(rule))
     }
 
     /// Returns the part of it that has so many cores, with the same name.

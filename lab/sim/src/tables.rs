@@ -12,7 +12,7 @@ use overlock_core::tables;
 use overlock_family::tables as family;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
-use crate::platform::Sim;
+use crate::Sim;
 
 /// The largest number of vCPUs of a simulation.
 pub const MOST_VCPUS: usize = 4096;

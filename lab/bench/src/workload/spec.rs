@@ -96,7 +96,7 @@ impl Spec for Workload {
         Self::about(self)
     }
 
-    fn broken_rule(&self) -> Option<&'static str> {
+    fn rules(&self) -> Vec<(bool, &'static str)> {
         let &Self::Micro {
             lines,
             lines_read,
@@ -105,11 +105,11 @@ impl Spec for Workload {
             ..
         } = self
         else {
-            return None;
+            return Vec::new();
         };
-        let is_broken = choices * (lines * places + lines_read) > MOST_LINES_IN_ALL;
-        is_broken
-            .then_some("choices * lines * places + choices * lines_read must be at most 1000000")
+        let all = choices * (lines * places + lines_read);
+        let rule = "choices * lines * places + choices * lines_read must be at most 1000000";
+        vec![(all <= MOST_LINES_IN_ALL, rule)]
     }
 }
 

@@ -3,13 +3,11 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use overlock_core::stat::Event as LockEvent;
-
 use super::buffer::Store;
 use super::state::Engine;
 use super::{ask, current, fibre, with};
 use crate::account::State;
-use crate::cache::{Access, Answer, LINE};
+use crate::cache::{Access, Answer};
 use crate::time::Time;
 use crate::trace::What;
 
@@ -202,74 +200,6 @@ fn access_own<R>(me: usize, address: usize, access: Access, effect: impl FnOnce(
     let result = effect();
     call(me, |engine| engine.accessed_own(me, address, access));
     result
-}
-
-/// Returns how often the line of the caller's last load had been changed when that took effect.
-pub(crate) fn looked() -> u64 {
-    ask(0, |engine, me| engine.vcpus[me].changes_seen)
-}
-
-/// A full barrier on all CPUs.
-pub(crate) fn heavy_barrier() {
-    let Some(me) = current() else { return };
-    drain();
-    let issued = with(|engine| engine.issued());
-    loop {
-        spend(me, State::Host, |engine| engine.host.heavy_barrier);
-        if with(|engine| engine.are_visible(&issued)) {
-            return;
-        }
-    }
-}
-
-/// Returns the caller's CPU. In a guest that is its vCPU: a guest does not see the machine's CPUs.
-/// Threads that are told which others are preempted have such numbers, too.
-pub(crate) fn cpu() -> Option<usize> {
-    ask(None, |engine, me| {
-        let is_numbered = engine.host.hypervisor || engine.host.tells_preempted;
-        Some(if is_numbered {
-            me
-        } else {
-            engine.schedule.cpu(me)
-        })
-    })
-}
-
-/// Returns the socket that the caller runs on; 0 outside of simulations.
-pub(crate) fn socket() -> u32 {
-    ask(0, |engine, me| {
-        engine.machine.place_of(engine.core(me)).socket as u32
-    })
-}
-
-/// Whether the vCPU of that CPU is preempted, as far as the caller can know: its host may tell. A
-/// thread knows it of its own CPU, as it runs there itself.
-pub(crate) fn preempted(cpu: usize) -> bool {
-    ask(false, |engine, me| match engine.host.tells_preempted {
-        true => engine.preempted.get(cpu) == Some(&true),
-        false => !engine.host.hypervisor && engine.schedule.cpu(me) == cpu,
-    })
-}
-
-/// Returns the numbers of vCPUs, and of CPUs as the caller sees them: a guest sees its vCPUs.
-pub(crate) fn sizes() -> Option<(usize, usize)> {
-    ask(None, |engine, _| match engine.host.hypervisor {
-        true => Some((engine.fibres, engine.fibres)),
-        false => Some((engine.fibres, engine.machine.cpus())),
-    })
-}
-
-/// Returns the address as a number that does not depend on the placement of the program's memory.
-/// Lines are numbered in the order of their first use; the low bits are the offset within the line.
-pub(crate) fn stable(address: usize) -> usize {
-    ask(address, |engine, _| {
-        engine.cache.line(address) * LINE + address % LINE
-    })
-}
-
-/// A lock counts an event of its slow path.
-pub(crate) fn lock_event(event: LockEvent, times: u64) {
-    ask((), |engine, _| engine.lock_events[event as usize] += times);
 }
 
 /// The caller begins to wait for the lock at `address`: for the counts of preempted waiters and for

@@ -9,10 +9,10 @@ mod scenes;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use overlock_core::platform::{Atomic, ByteLanes, Kick, Pause, WakeClass};
-use overlock_core::{FutexPlatform, Instant, Platform, Spin};
+use overlock_core::{Cpu, FutexPlatform, Instant, Platform, Spin};
 
+use super::futex::kick_all;
 use super::*;
-use crate::Sim;
 use crate::account::State;
 use crate::cache::Access;
 use crate::host::PauseExit;

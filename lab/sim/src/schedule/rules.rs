@@ -26,7 +26,7 @@ impl Schedule {
             let (sum, count) = self.totals(task.cpu);
             task.vruntime.as_ps() * count > sum
         };
-        self.rules.request.is_none() || !is_ahead()
+        self.rules.eevdf().is_none() || !is_ahead()
     }
 
     /// Returns the vCPU of the queue that is next by the rules, but for this one.
@@ -36,7 +36,7 @@ impl Schedule {
             .filter(|&vcpu| Some(vcpu) != but && self.is_eligible(vcpu))
             .min_by_key(|&vcpu| {
                 let task = &self.tasks[vcpu];
-                let key = self.rules.request.map_or(task.vruntime, |_| task.deadline);
+                let key = self.rules.eevdf().map_or(task.vruntime, |_| task.deadline);
                 (key, vcpu)
             })
     }
@@ -47,7 +47,7 @@ impl Schedule {
         let first = self.first(cpu, None)?;
         let state = &mut self.cpus[cpu];
         let (next, skip) = (state.next.take(), state.skip.take());
-        let bound = match self.rules.request {
+        let bound = match self.rules.eevdf() {
             Some(_) => Time::MAX,
             None => self.tasks[first].vruntime + self.rules.wakeup,
         };
@@ -59,7 +59,7 @@ impl Schedule {
 
     /// Whether `woken`, which is queued on the CPU of `current`, preempts it.
     pub(super) fn is_preempted_by(&self, current: usize, woken: usize) -> bool {
-        if self.rules.request.is_some() {
+        if self.rules.eevdf().is_some() {
             let cpu = self.tasks[current].cpu;
             return !self.is_eligible(current) && self.first(cpu, None) == Some(woken);
         }
@@ -70,7 +70,7 @@ impl Schedule {
     /// Begins the next request of `vcpu` if its deadline is over.
     pub(super) fn renew(&mut self, vcpu: usize) {
         let task = &mut self.tasks[vcpu];
-        if let Some(request) = self.rules.request
+        if let Some(request) = self.rules.eevdf()
             && task.vruntime >= task.deadline
         {
             task.deadline = task.vruntime + request;
@@ -81,14 +81,14 @@ impl Schedule {
     pub(super) fn keep_lag(&mut self, vcpu: usize) {
         let (sum, count) = self.totals(self.tasks[vcpu].cpu);
         let mean = (sum / count.max(1)) as i64;
-        let most = self.rules.request.map_or(0, |request| request.as_ps() * 2) as i64;
+        let most = self.rules.eevdf().map_or(0, |request| request.as_ps() * 2) as i64;
         let task = &mut self.tasks[vcpu];
         task.lag = (mean - task.vruntime.as_ps() as i64).clamp(-most, most);
     }
 
     /// Sets the CPU time of `vcpu`, which wakes and is about to be queued for `cpu`.
     pub(super) fn place_woken(&mut self, vcpu: usize, cpu: usize) {
-        if let Some(request) = self.rules.request {
+        if let Some(request) = self.rules.eevdf() {
             return self.place(vcpu, cpu, request);
         }
         // A sleeper gains at most half of a scheduling period.
@@ -101,7 +101,7 @@ impl Schedule {
     /// The same of one that moves there: it keeps its lead over the others.
     pub(super) fn place_moved(&mut self, vcpu: usize, cpu: usize) {
         let task = self.tasks[vcpu];
-        if self.rules.request.is_some() {
+        if self.rules.eevdf().is_some() {
             self.keep_lag(vcpu);
             return self.place(vcpu, cpu, task.deadline.saturating_sub(task.vruntime));
         }

@@ -9,7 +9,7 @@ const CFS: Scheduler = Scheduler {
     latency: Time::ms(12),
     granularity: Time::ms(2),
     wakeup: Time::ms(3),
-    request: None,
+    request: Time::ZERO,
     tick: Time::ms(1),
     switch: Time::ZERO,
     migration: Time::ZERO,
@@ -26,7 +26,7 @@ fn schedule(machine: &Machine, begin: &str) -> Schedule {
     let rules = match words[0] {
         "cfs" => CFS,
         "eevdf" => Scheduler {
-            request: Some(Time::ms(3)),
+            request: Time::ms(3),
             ..CFS
         },
         placement => Scheduler {

@@ -46,7 +46,7 @@ fn each_key_changes_its_field_and_each_field_has_a_key() {
         for Key { name, kind, .. } in T::keys() {
             assert_eq!(keys.iter().filter(|key| *key == name).count(), 1, "{name}");
             let others = match kind {
-                Domain::Time(_, most) => vec![most.to_string()],
+                Domain::Time(_, most) | Domain::OrNone(_, most) => vec![most.to_string()],
                 Domain::Count(_, most) => vec![most.to_string()],
                 Domain::Share(least, most) => vec![((least + most) / 3.0).to_string()],
                 Domain::Flag => ["true", "false"].map(str::to_owned).into(),

@@ -227,7 +227,7 @@ fn polls_in_vain_take_no_events() {
 fn all_vcpus_get_the_same_share_of_the_cpus() {
     for (request, cpus, vcpus) in [(0, 1, 2), (0, 4, 12), (3, 1, 7), (3, 8, 32)] {
         let (machine, mut host) = (machine(cpus, 1), host());
-        host.scheduler.request = (request > 0).then(|| Time::ms(request));
+        host.scheduler.request = Time::ms(request);
         let mut setup = setup(&machine, &host, vcpus);
         setup.stop_after = Time::ms(2_000);
         let body = |_| {

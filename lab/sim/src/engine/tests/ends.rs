@@ -33,7 +33,7 @@ fn what_is_told_to_stop_has_been_stopped() {
         let body = |_| {
             for _ in 0..10 {
                 work(Time::us(10));
-                lock_event(LockEvent::LockPending, 1);
+                Sim::event(LockEvent::LockPending, 1);
             }
             stopped()
         };

@@ -57,7 +57,9 @@ fn act(words: &[Own; 2], action: &str) {
             let mut seen = [false; 2];
             for _ in 0..120 {
                 work(Time::us(100));
-                seen = [seen[0] | preempted(1 - me), seen[1] | preempted(me)];
+                for (of, is) in [1 - me, me].into_iter().zip(&mut seen) {
+                    *is |= Sim::preempted(Cpu(of as u32));
+                }
             }
             let names = ["neither", "itself", "the-other", "both"];
             assert_eq!(

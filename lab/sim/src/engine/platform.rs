@@ -4,12 +4,15 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, WakeClass};
-use overlock_core::stat::Event;
+use overlock_core::stat::Event as LockEvent;
 use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
 use overlock_family::FamilyPlatform;
 
-use crate::engine::{self, Poll, Spun};
+use super::spin::{self, Poll, Spun};
+use super::{ask, calls, current, futex, now, waits, with};
+use crate::account::State;
+use crate::cache::LINE;
 use crate::tables;
 use crate::time::Time;
 use crate::word::{U8, U16, U32, U64, Usize};
@@ -34,7 +37,7 @@ impl<T: Copy + Eq, A: Atomic<T>, D: Fn(T) -> bool> Poll for Wait<'_, T, A, D> {
         if !self.engine_judges.get() {
             return None;
         }
-        let verdict = engine::judge(|| (self.done)(seen));
+        let verdict = spin::judge(|| (self.done)(seen));
         self.engine_judges.set(verdict.is_some());
         verdict
     }
@@ -50,6 +53,11 @@ impl Atomics for Sim {
     type U32 = U32;
     type U64 = U64;
     type Usize = Usize;
+}
+
+/// Returns how often the line of the caller's last load had been changed when that took effect.
+fn looked() -> u64 {
+    ask(0, |engine, me| engine.vcpus[me].changes_seen)
 }
 
 /// Set in the address at which a [`WakeClass::Target`] sleeps. Words are aligned to 4.
@@ -69,8 +77,8 @@ impl Platform for Sim {
         let address = std::ptr::from_ref(word).addr();
         let seen = word.load(order);
         // `done` may take time, and load other words.
-        let mut changes = engine::looked();
-        let (holds, asks) = engine::asks(|| done(seen));
+        let mut changes = looked();
+        let (holds, asks) = spin::asks(|| done(seen));
         if holds {
             return Ok(seen);
         }
@@ -89,13 +97,13 @@ impl Platform for Sim {
             engine_judges: Cell::new(!asks),
         });
         loop {
-            match engine::spin(address, changes, until, &mut polls, &*wait) {
+            match spin::spin(address, changes, until, &mut polls, &*wait) {
                 Spun::Over => return Err(wait.seen.get()),
                 Spun::Holds => return Ok(wait.seen.get()),
                 Spun::Load => wait.seen.set(word.load(order)),
                 Spun::Judge => {}
             }
-            changes = engine::looked();
+            changes = looked();
             let seen = wait.seen.get();
             if (wait.done)(seen) {
                 return Ok(seen);
@@ -105,9 +113,9 @@ impl Platform for Sim {
 
     fn pause(time: Pause) {
         match time {
-            Pause::Iterations(iterations) => engine::pause(iterations),
-            Pause::Nanos(nanos) => engine::spin_for(nanos),
-            Pause::Delay(nanos) => engine::delay(Time::ns(nanos)),
+            Pause::Iterations(iterations) => waits::pause(iterations),
+            Pause::Nanos(nanos) => waits::spin_for(nanos),
+            Pause::Delay(nanos) => waits::delay(Time::ns(nanos)),
         }
     }
 
@@ -117,7 +125,7 @@ impl Platform for Sim {
             Self::wait_until(word, Ordering::Relaxed, limit, |seen| seen != expected).is_ok()
         };
         // As on a platform without spins: the kernel's locks look once more, too.
-        engine::spin_first(object, is_new, spins)
+        waits::spin_first(object, is_new, spins)
             .unwrap_or_else(|| word.load(Ordering::Relaxed) != expected)
     }
 
@@ -126,31 +134,51 @@ impl Platform for Sim {
             WakeClass::Waiter => word.address(),
             WakeClass::Target => word.address() | TARGET,
         };
-        engine::halt(address, until.map(time), || word.peek() == expected)
+        futex::halt(address, until.map(time), || word.peek() == expected)
     }
 
     fn kick(word: *const U32, whom: Kick) {
         match whom {
-            Kick::One => engine::kick(word.addr()),
-            Kick::All => engine::kick_all(word.addr()),
-            Kick::Target => engine::kick_all(word.addr() | TARGET),
+            Kick::One => futex::kick(word.addr()),
+            Kick::All => futex::kick_all(word.addr()),
+            Kick::Target => futex::kick_all(word.addr() | TARGET),
         }
     }
 
+    /// In a guest that is its vCPU: a guest does not see the machine's CPUs. Threads that are told
+    /// which others are preempted have such numbers, too.
     fn cpu() -> Cpu {
-        engine::cpu().map_or(Cpu::UNKNOWN, |cpu| Cpu(cpu as u32))
+        ask(Cpu::UNKNOWN, |engine, me| {
+            let is_numbered = engine.host.hypervisor || engine.host.tells_preempted;
+            let cpu = if is_numbered {
+                me
+            } else {
+                engine.schedule.cpu(me)
+            };
+            Cpu(cpu as u32)
+        })
     }
 
+    /// As far as the caller can know: its host may tell. A thread knows it of its own CPU, as it
+    /// runs there itself.
     fn preempted(cpu: Cpu) -> bool {
-        cpu != Cpu::UNKNOWN && engine::preempted(cpu.0 as usize)
+        let cpu = cpu.0 as usize;
+        ask(false, |engine, me| match engine.host.tells_preempted {
+            true => engine.preempted.get(cpu) == Some(&true),
+            false => !engine.host.hypervisor && engine.schedule.cpu(me) == cpu,
+        })
     }
 
     fn now() -> Instant {
-        Instant::from_nanos(engine::now().as_ns())
+        Instant::from_nanos(now().as_ns())
     }
 
+    /// A guest sees its vCPUs.
     fn parallelism() -> u32 {
-        engine::sizes().map_or(1, |(_, cpus)| cpus as u32)
+        ask(1, |engine, _| match engine.host.hypervisor {
+            true => engine.fibres as u32,
+            false => engine.machine.cpus() as u32,
+        })
     }
 
     #[inline]
@@ -159,23 +187,27 @@ impl Platform for Sim {
     }
 
     fn slots_in_use() -> usize {
-        engine::sizes().map_or(0, |(vcpus, _)| vcpus)
+        ask(0, |engine, _| engine.fibres)
     }
 
     fn slot() -> Option<usize> {
-        engine::current()
+        current()
     }
 
+    /// Lines are numbered in the order of their first use, so the placement of the program's memory
+    /// does not matter.
     fn spread(address: usize) -> u32 {
-        overlock_core::platform::spread(engine::stable(address))
+        overlock_core::platform::spread(ask(address, |engine, _| {
+            engine.cache.line(address) * LINE + address % LINE
+        }))
     }
 
     fn unobserved(condition: impl FnOnce() -> bool) -> bool {
-        engine::unobserved(condition)
+        calls::unobserved(condition)
     }
 
-    fn event(event: Event, times: u64) {
-        engine::lock_event(event, times);
+    fn event(event: LockEvent, times: u64) {
+        ask((), |engine, _| engine.lock_events[event as usize] += times);
     }
 }
 
@@ -183,35 +215,45 @@ impl FutexPlatform for Sim {
     fn light_barrier() {}
 
     fn heavy_barrier() {
-        engine::heavy_barrier();
+        let Some(me) = current() else { return };
+        calls::drain();
+        let issued = with(|engine| engine.issued());
+        loop {
+            calls::spend(me, State::Host, |engine| engine.host.heavy_barrier);
+            if with(|engine| engine.are_visible(&issued)) {
+                return;
+            }
+        }
     }
 
     fn requeue(from: &U32, to: &U32) -> bool {
-        engine::requeue(from.address(), to.address())
+        futex::requeue(from.address(), to.address())
     }
 
     fn begin_slice() {
-        engine::begin_slice();
+        waits::begin_slice();
     }
 
     fn yield_slice(now: u64) -> bool {
-        engine::yield_slice(now)
+        waits::yield_slice(now)
     }
 
     fn spin_before_sleep(lock: &U32) -> u64 {
-        engine::spin_before_sleep(lock.address())
+        waits::spin_before_sleep(lock.address())
     }
 
     fn learn_spin(lock: &U32, ticks: u64, acquired: bool) {
-        engine::learn_spin(lock.address(), ticks, acquired);
+        waits::learn_spin(lock.address(), ticks, acquired);
     }
 
     fn socket() -> u32 {
-        engine::socket()
+        ask(0, |engine, me| {
+            engine.machine.place_of(engine.core(me)).socket as u32
+        })
     }
 
     fn yield_cpu() {
-        engine::rest();
+        calls::rest();
     }
 }
 
@@ -226,7 +268,7 @@ impl FamilyPlatform for Sim {
 mod tests {
     use std::collections::BTreeSet;
 
-    const LINUX: &str = include_str!("../../../crates/overlock-linux/src/linux.rs");
+    const LINUX: &str = include_str!("../../../../crates/overlock-linux/src/linux.rs");
     const SIM: &str = include_str!("platform.rs");
 
     /// Functions that threads on Linux have and the simulated ones lack, and why that is the same
