@@ -2,48 +2,40 @@
 
 use std::ops::{Index, IndexMut};
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::time::Time;
 
-macro_rules! states {
-    ($($(#[doc = $doc:literal])+ $state:ident = $name:literal,)+) => {
-        /// The state of a vCPU.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum State { $($(#[doc = $doc])+ $state,)+ }
-
-        impl State {
-            /// All states.
-            pub const ALL: &'static [Self] = &[$(Self::$state),+];
-
-            /// The name in reports.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$state => $name),+ }
-            }
-        }
-    };
-}
-
-states! {
+/// The state of a vCPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
+pub enum State {
     /// Computes.
-    Work = "work",
+    Work,
     /// Waits for a cache line, or works on one.
-    Memory = "memory",
+    Memory,
     /// Spins: polls a word that does not change.
-    Spin = "spin",
+    Spin,
     /// Is in the hypervisor or the operating system: halting, kicking, waking, being switched. The
     /// last state that has a CPU: [`Account::on_cpu`] counts on the order.
-    Host = "host",
-    /// Is runnable and has no CPU: the steal time of a guest.
-    Ready = "preempted",
+    Host,
+    /// Is runnable and has no CPU: the steal time of a guest. That of a vCPU at the start.
+    #[default]
+    #[strum(serialize = "preempted")]
+    Ready,
     /// Sleeps.
-    Asleep = "asleep",
+    Asleep,
     /// Has ended.
-    Ended = "ended",
+    Ended,
 }
 
-/// That of a vCPU at the start.
-impl Default for State {
-    fn default() -> Self {
-        Self::Ready
+impl State {
+    /// All states.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
