@@ -349,22 +349,6 @@ impl Engine {
         self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
     }
 
-    /// Moves one of two vCPUs on the same core to `cpu`, if no thread of its own core is busy.
-    fn pulls_sibling(&mut self, cpu: usize) -> bool {
-        let Some((crowded, vcpu)) = self.schedule.crowded(cpu) else {
-            return false;
-        };
-        self.settles(vcpu);
-        if !self.vcpus[vcpu].can_lose_cpu(self.now) {
-            return false;
-        }
-        self.take_off(vcpu);
-        self.mark(vcpu, What::Preempted);
-        self.schedule.preempt(self.now, crowded);
-        // No other vCPU is queued anywhere, or it would have moved here already.
-        self.schedule.pull(self.now, cpu, 1)
-    }
-
     /// Idle CPUs search for work; at times all CPUs compare their queues.
     pub fn balance(&mut self, all: bool) {
         debug_assert!(self.is_sound());
@@ -377,7 +361,7 @@ impl Engine {
         self.plan(self.now + interval, Event::Balance { all });
         for cpu in 0..self.schedule.cpus() {
             if self.schedule.is_idle(cpu) {
-                if self.schedule.pull(self.now, cpu, 1) || self.pulls_sibling(cpu) {
+                if self.schedule.pull(self.now, cpu, 1) {
                     self.dispatch(cpu, Time::ZERO);
                 }
             } else if all && self.schedule.pull(self.now, cpu, 2) {

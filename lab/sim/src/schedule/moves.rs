@@ -64,28 +64,4 @@ impl Schedule {
         self.queue(vcpu, cpu);
         true
     }
-
-    /// If no thread of the core of `cpu` is busy: returns a CPU, and its running vCPU, whose core
-    /// has another busy thread. Prefers those of the same last-level cache, then the same socket.
-    pub fn crowded(&self, cpu: usize) -> Option<(usize, usize)> {
-        let machine = &self.machine;
-        let own = machine.core_of(cpu);
-        if !machine.cpus_of(own).all(|sibling| self.is_idle(sibling)) {
-            return None;
-        }
-        let on = |cpu: usize| Some((cpu, self.current(cpu)?));
-        let running = |core: usize| machine.cpus_of(core).filter_map(on);
-        let near = machine.place_of(own);
-        let distance = |core: usize| {
-            let place = machine.place_of(core);
-            (
-                !machine.share_cache(near, place),
-                place.socket != near.socket,
-            )
-        };
-        (0..machine.all_cores())
-            .filter(|&core| running(core).count() > 1)
-            .min_by_key(|&core| (distance(core), core))
-            .and_then(|core| running(core).last())
-    }
 }

@@ -73,7 +73,6 @@ fn act(words: &[Own; 2], action: &str) {
                 Sim::pause(Pause::Nanos(150));
             }
         }
-        ["works", times] => (0..number(times)).for_each(|_| work(Time::us(100))),
         ["rests", times] => (0..number(times)).for_each(|_| {
             work(Time::us(10));
             rest();
