@@ -36,17 +36,6 @@ pub enum Links {
     Cube,
 }
 
-/// A part of a machine whose cores have a last-level cache in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// A cluster.
-    Cluster,
-    /// A socket.
-    #[default]
-    Socket,
-}
-
 /// The place of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -69,10 +58,9 @@ keys! {
     }
     sockets: usize = COUNT, "Sockets";
     clusters: usize = COUNT,
-        "Clusters of each socket, which share its cores evenly; 1 if it has none";
+        "Clusters of each socket, each with a last-level cache; 1 if it has none";
     cores as "cores_per_socket": usize = COUNT, "Cores of each socket";
     threads as "threads_per_core": usize = Domain::Count(1, 8), "Hardware threads of each core";
-    last_level: Level = Domain::Word(&["socket", "cluster"]), "Cores that share a last-level cache";
     /// Without it each read snoops all cores.
     inclusive: bool = FLAG, "The last-level cache knows its cores' lines, and serves their readers";
     /// Without it the reader and the owner share the line.
@@ -223,7 +211,7 @@ impl Machine {
 
     /// Returns the CPUs that have a last-level cache in common with this one, in their order.
     pub fn cpus_sharing(&self, cpu: usize) -> impl Iterator<Item = usize> + use<> {
-        let cores = self.sharing(self.place_of(self.core_of(cpu)));
+        let cores = self.cores_of(self.place_of(self.core_of(cpu)));
         let firsts = (0..self.cpus()).step_by(self.all_cores());
         firsts.flat_map(move |first| cores.clone().map(move |core| first + core))
     }
@@ -257,29 +245,11 @@ impl Machine {
             .flat_map(move |socket| (0..clusters).map(move |cluster| Place { socket, cluster }))
     }
 
-    /// Returns the cores of a place.
+    /// Returns the cores of a place, which have a last-level cache in common.
     pub fn cores_of(&self, place: Place) -> Range<usize> {
         let size = self.cores / self.clusters;
         let first = place.socket * self.cores + place.cluster * size;
         first..first + size
-    }
-
-    /// Returns the cores of a socket.
-    pub fn cores_of_socket(&self, socket: usize) -> Range<usize> {
-        socket * self.cores..(socket + 1) * self.cores
-    }
-
-    /// Returns the cores that share the last-level cache of a place.
-    pub fn sharing(&self, place: Place) -> Range<usize> {
-        match self.last_level {
-            Level::Cluster => self.cores_of(place),
-            Level::Socket => self.cores_of_socket(place.socket),
-        }
-    }
-
-    /// Whether two places have a last-level cache in common.
-    pub fn share_cache(&self, one: Place, other: Place) -> bool {
-        self.sharing(one) == self.sharing(other)
     }
 
     /// Returns the time to get a changed line from place `from` to a core of place `to`.
@@ -319,7 +289,7 @@ impl Machine {
 
     /// The number of cores and slices of a ring.
     fn stops(&self) -> usize {
-        self.sharing(Place::default()).len()
+        self.cores / self.clusters
     }
 
     /// Returns the smallest numbers of sockets, and of clusters of each, that can share these cores

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use overlock_sim::Time;
 use overlock_sim::host::{Host, Scheduler};
-use overlock_sim::machine::{Costs, Level, Links, MOST_CORES, Machine};
+use overlock_sim::machine::{Costs, Links, MOST_CORES, Machine};
 use rustix::thread::{CpuSet, futex, sched_setaffinity};
 
 /// The name of the machine, and of the host that goes with it.
@@ -35,7 +35,6 @@ pub fn measure(cpus: &[usize]) -> (Machine, Host) {
         clusters: 1,
         cores: cpus.len().clamp(1, MOST_CORES),
         threads: 1,
-        last_level: Level::Socket,
         inclusive: true,
         migratory: false,
         links: Links::All,

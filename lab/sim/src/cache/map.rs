@@ -45,7 +45,7 @@ impl Map {
         let costs = &machine.costs;
         let way = |from, to| {
             let transfer = machine.transfer(from, to);
-            let shares_cache = machine.share_cache(from, to);
+            let shares_cache = from == to;
             Way {
                 transfer,
                 follows: mask(!shares_cache),

@@ -360,7 +360,6 @@ fn machines() -> impl Strategy<Value = Machine> {
         &["sockets=1", "sockets=2", "sockets=4"][..],
         &["clusters=1", "clusters=2"],
         &["links=all", "links=cube"],
-        &["last_level=socket", "last_level=cluster"],
         &["inclusive=true", "inclusive=false"],
         &["migratory=true", "migratory=false"],
         &["jitter=0", "jitter=0.2", "jitter=0.5"],

@@ -12,7 +12,7 @@ pub(crate) fn plain() -> Machine {
 
 /// The same with other keys.
 pub(crate) fn plain_but(keys: &str) -> Machine {
-    let all = "base='barcelona':threads_per_core=1:last_level='socket':inclusive=true:hit=2:\
+    let all = "base='barcelona':threads_per_core=1:inclusive=true:hit=2:\
                locked=8:cluster=24:socket=60:shared=20:across=120:hop=36:gap=11:memory=96:turn=5:\
                jitter=0:ring=0:sibling=0.5";
     let text = format!("plain.toml:{keys}");
@@ -27,13 +27,12 @@ pub(crate) fn rows(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Two sockets of three clusters, each of four cores with two threads.
-fn clustered(last_level: Level) -> Machine {
+fn clustered() -> Machine {
     Machine {
         sockets: 2,
         clusters: 3,
         cores: 12,
         threads: 2,
-        last_level,
         ..plain()
     }
 }
@@ -47,7 +46,7 @@ fn a_transfer_costs_more_between_clusters_and_most_between_sockets() {
         cores.iter().map(|core| cost(core).as_ns()).collect()
     };
     let cores = [0, 3, 4, 11, 12, 23];
-    let machine = clustered(Level::Cluster);
+    let machine = clustered();
     assert_eq!(costs(machine.clone(), &cores), [24, 24, 60, 60, 120, 120]);
     let whole = Machine {
         clusters: 1,
@@ -59,25 +58,16 @@ fn a_transfer_costs_more_between_clusters_and_most_between_sockets() {
 
 /// Sockets, clusters, cores and threads have their numbers in this order; threads come last.
 #[test]
-fn a_last_level_cache_belongs_to_a_cluster_or_to_a_socket() {
-    for (last_level, sharing, other) in [
-        (Level::Cluster, 16..20, false),
-        (Level::Socket, 12..24, true),
-    ] {
-        let machine = clustered(last_level);
-        let place = machine.place_of(17);
-        assert_eq!((place.socket, place.cluster), (1, 1));
-        assert_eq!(machine.cores_of(place), 16..20);
-        assert_eq!(machine.sharing(place), sharing);
-        assert_eq!((machine.core_of(41), machine.cpus()), (17, 48));
-        assert_eq!(machine.cpus_of(17).collect::<Vec<_>>(), [17, 41]);
-        let cpus = sharing.clone().chain(sharing.start + 24..sharing.end + 24);
-        assert!(machine.cpus_sharing(17).eq(cpus));
-        let shares = |core| machine.share_cache(place, machine.place_of(core));
-        assert_eq!([19, 20, 5].map(shares), [true, other, false]);
-        let places = machine.places().map(|place| machine.cores_of(place).start);
-        assert!(places.eq([0, 4, 8, 12, 16, 20]));
-    }
+fn a_last_level_cache_belongs_to_a_cluster() {
+    let machine = clustered();
+    let place = machine.place_of(17);
+    assert_eq!((place.socket, place.cluster), (1, 1));
+    assert_eq!(machine.cores_of(place), 16..20);
+    assert_eq!((machine.core_of(41), machine.cpus()), (17, 48));
+    assert!(machine.cpus_of(17).eq([17, 41]));
+    assert!(machine.cpus_sharing(17).eq((16..20).chain(40..44)));
+    let places = machine.places().map(|place| machine.cores_of(place).start);
+    assert!(places.eq([0, 4, 8, 12, 16, 20]));
 }
 
 /// A part has as few sockets and clusters as can share its cores evenly. Fails where only the
@@ -85,7 +75,7 @@ fn a_last_level_cache_belongs_to_a_cluster_or_to_a_socket() {
 /// it has.
 #[test]
 fn a_part_shares_its_cores_evenly() {
-    let clustered = clustered(Level::Cluster);
+    let clustered = clustered();
     for (machine, cores, part) in [
         (&clustered, "3", (1, 1, 3)),
         (&clustered, "4", (1, 1, 4)),
