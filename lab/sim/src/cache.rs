@@ -6,7 +6,7 @@
 //!
 //! - A third of its cost: the request travels to the home of the line, the last-level cache of the
 //!   socket or cluster where it is.
-//! - A quarter in the mean, from nothing to a half: the home's snoop travels to the owner or
+//! - A sixth in the mean, from nothing to a third: the home's snoop travels to the owner or
 //!   sharers, which may use the line until then.
 //! - The rest: the data travel.
 //!

@@ -14,7 +14,7 @@ pub(crate) fn plain() -> Machine {
 pub(crate) fn plain_but(keys: &str) -> Machine {
     let all = "base='barcelona':threads_per_core=1:inclusive=true:hit=2:\
                locked=8:cluster=24:socket=60:shared=20:across=120:hop=36:gap=11:memory=96:turn=5:\
-               jitter=0:ring=0:sibling=0.5";
+               snoop=0.25:jitter=0:ring=0:sibling=0.5";
     let text = format!("plain.toml:{keys}");
     let file = |_: &str| Ok(all.replace(':', "\n"));
     spec::read_in(text.trim_end_matches(':'), &[], file).expect("a machine")
