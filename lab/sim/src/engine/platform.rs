@@ -162,11 +162,15 @@ impl Platform for Sim {
     /// As far as the caller can know: its host may tell. A thread knows it of its own CPU, as it
     /// runs there itself.
     fn preempted(cpu: Cpu) -> bool {
-        let cpu = cpu.0 as usize;
-        ask(false, |engine, me| match engine.host.tells_preempted {
-            true => engine.preempted.get(cpu) == Some(&true),
-            false => !engine.host.hypervisor && engine.schedule.cpu(me) == cpu,
-        })
+        // Of no CPU it is known without the engine, so a condition that asks needs no fibre.
+        cpu != Cpu::UNKNOWN
+            && ask(false, |engine, me| {
+                let cpu = cpu.0 as usize;
+                match engine.host.tells_preempted {
+                    true => engine.preempted.get(cpu) == Some(&true),
+                    false => !engine.host.hypervisor && engine.schedule.cpu(me) == cpu,
+                }
+            })
     }
 
     fn now() -> Instant {
