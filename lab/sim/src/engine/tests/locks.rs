@@ -15,7 +15,7 @@ use super::*;
 use crate::forget;
 
 const COSTS: &str = "hit=1.7:locked=8.3:socket=50:shared=22:across=114:hop=40:gap=12:memory=96:\
-                     turn=5:jitter=0.25:ring=0.5:sibling=0.6";
+                     turn=5:snoop=0.25:jitter=0.25:ring=0.5:sibling=0.6";
 
 /// One CPU; two; hardware threads on two sockets; four sockets.
 static MACHINES: LazyLock<[Machine; 4]> = LazyLock::new(|| {
