@@ -54,17 +54,25 @@ fn micros(text: &str) -> Time {
     Time::us(text.parse().expect("a time"))
 }
 
+fn number(text: &str) -> usize {
+    text.parse().expect("a number")
+}
+
+/// The number of a vCPU or a CPU, or a time, unless there is none.
+fn optional(text: &str) -> Option<usize> {
+    (!["none", "-"].contains(&text)).then(|| number(text))
+}
+
 /// Does one step of a scene, on this CPU.
 fn act(schedule: &mut Schedule, cpu: &mut usize, step: &str) {
     let on = *cpu;
-    let number = |text: &str| text.parse::<usize>().expect("a number");
     let words: Vec<&str> = step.split(' ').collect();
     match words[..] {
         ["cpu", other] => *cpu = number(other),
         ["at", at, same, next] => {
             schedule.preempt(micros(at), on);
             let pick = schedule.pick(micros(at), on);
-            assert_eq!(pick.map(|pick| pick.vcpu), next.parse().ok());
+            assert_eq!(pick.map(|pick| pick.vcpu), optional(next));
             let is_as_said = |pick: Pick| match same {
                 "next" => true,
                 "moved" => pick.moved,
@@ -82,11 +90,11 @@ fn act(schedule: &mut Schedule, cpu: &mut usize, step: &str) {
                 ["idle", cpu, time] => Placed::Idle(number(cpu), micros(time)),
                 _ => unreachable!("{step} is nothing"),
             };
-            let woken = schedule.wake(micros(at), number(vcpu), by.parse().ok());
+            let woken = schedule.wake(micros(at), number(vcpu), optional(by));
             assert_eq!(woken, placed);
         }
         ["near", by, idle] => {
-            assert_eq!(schedule.idle_near(on, by.parse().ok()), idle.parse().ok());
+            assert_eq!(schedule.idle_near(on, optional(by)), optional(idle));
         }
         ["pull", excess, pulls] => {
             let pulls = ["no", "yes"].iter().position(|word| *word == pulls);
@@ -95,10 +103,7 @@ fn act(schedule: &mut Schedule, cpu: &mut usize, step: &str) {
         }
         ["skip", vcpu] => schedule.skips(number(vcpu)),
         ["yield", vcpu, to, other] => {
-            assert_eq!(
-                schedule.yield_to(number(vcpu), number(to)),
-                other.parse().ok()
-            );
+            assert_eq!(schedule.yield_to(number(vcpu), number(to)), optional(other));
         }
         ["drop"] => schedule.cpus[on].queue.clear(),
         ["busy", first, last] => (number(first)..=number(last)).for_each(|cpu| {
@@ -110,14 +115,17 @@ fn act(schedule: &mut Schedule, cpu: &mut usize, step: &str) {
         ["idles", time] => schedule.cpus[on].mean_idle = micros(time),
         ["set", vcpu, time] => schedule.tasks[number(vcpu)].vruntime = micros(time),
         ["owe", vcpu, lag] => schedule.tasks[number(vcpu)].lag = lag.parse().expect("a time"),
-        ["end", end] => assert_eq!(schedule.slice_end(on), end.parse().ok().map(Time::us)),
+        ["end", end] => assert_eq!(
+            schedule.slice_end(on),
+            optional(end).map(|end| Time::us(end as u64))
+        ),
         ["has", vcpu, time] => assert_eq!(schedule.tasks[number(vcpu)].vruntime, micros(time)),
         ["deadline", vcpu, at] => assert_eq!(schedule.tasks[number(vcpu)].deadline, micros(at)),
         ["on", vcpu, cpu] => assert_eq!(schedule.cpu(number(vcpu)), number(cpu)),
         ["waiting", vcpus] => assert_eq!(schedule.waiting(on), number(vcpus)),
         ["buddies", skip, next] => {
             let buddies = (schedule.cpus[on].skip, schedule.cpus[on].next);
-            assert_eq!(buddies, (skip.parse().ok(), next.parse().ok()));
+            assert_eq!(buddies, (optional(skip), optional(next)));
         }
         ["are", "on", ref cpus @ ..] => {
             let cpus = cpus.iter().map(|cpu| number(cpu));
