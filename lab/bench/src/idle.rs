@@ -18,9 +18,9 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::lock::CreateError;
-use crate::world::Workers;
 use crate::world::calibrate::compute;
 use crate::world::native::{Stuck, cpu_time, end_timeout, spawn_error, switches};
+use crate::world::{Part, Workers};
 use object::{Blocking, Object};
 
 /// Enough to wait, and little enough for thousands of threads.
@@ -188,7 +188,7 @@ fn crowd(
                 threads,
                 pin: false,
                 stop_after: plan.watched,
-                at_once: false,
+                measured: Part::Warm,
             };
             stuck(&workers, threads - through.load(Ordering::Relaxed));
         }

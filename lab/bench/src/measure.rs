@@ -10,8 +10,8 @@ use crate::probe::{Pass, Roles, Waits};
 use crate::registry::{Entry, Listed, Origin};
 use crate::stats::median;
 use crate::workload::{Sample, Sections, Workload};
-use crate::world::Workers;
 use crate::world::sim::Report;
+use crate::world::{Part, Workers};
 
 /// All rounds of one lock with one number of threads.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ pub fn run<W: Listed>(
             threads: plan.threads[threads],
             pin: plan.pin,
             stop_after: plan.round / if is_limit { W::LIMIT_SHORTER } else { 1 },
-            at_once: is_limit,
+            measured: if is_limit { Part::AtOnce } else { Part::Warm },
         };
         if began.is_none_or(|(last, _)| last != sweep) {
             // The next sweep takes about as long as the last.

@@ -141,9 +141,19 @@ pub struct Workers {
     pub pin: bool,
     /// The time of the stop, unless they have ended by themselves.
     pub stop_after: Duration,
-    /// Whether the measured time begins at the start, without a warm-up: they end by themselves, or
-    /// nothing changes.
-    pub at_once: bool,
+    /// The part of the round that is measured.
+    pub measured: Part,
+}
+
+/// The part of a simulated round that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The time after a warm-up.
+    Warm,
+    /// All of it, without a warm-up: nobody waits where there is no lock.
+    AtOnce,
+    /// All of it, until it ends by itself.
+    Whole,
 }
 
 /// The results of a round's workers.

@@ -13,7 +13,7 @@ use overlock_bench::report::simulation::Summary;
 use overlock_bench::stats::jain;
 use overlock_bench::workload::{Workload, qdisc};
 use overlock_bench::world::sim::Simulated;
-use overlock_bench::world::{Workers, World};
+use overlock_bench::world::{Part, Workers, World};
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,7 @@ impl Case {
             threads: self.threads,
             pin: false,
             stop_after: round,
-            at_once: false,
+            measured: Part::Warm,
         };
         world.begin(0);
         // Simulated clocks cost nothing to read, so one round counts operations and times waits.

@@ -13,7 +13,7 @@ use crate::registry::{Entry, Origin};
 use crate::workload::grid::{Inside, Locks};
 use crate::workload::{Prepared, Sample, grid};
 use crate::world::native::Native;
-use crate::world::{Workers, World};
+use crate::world::{Part, Workers, World};
 
 /// All rounds of one lock in one cell.
 #[derive(Debug, Default)]
@@ -260,7 +260,7 @@ impl Run<'_> {
             threads: place.threads,
             pin: false,
             stop_after: self.plan.length(place),
-            at_once: false,
+            measured: Part::Warm,
         };
         let sample = match &self.ready[step.place] {
             Ready::Exclusive(shape) => {

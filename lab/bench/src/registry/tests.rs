@@ -6,7 +6,7 @@ use super::select::{GROUPS, same};
 use super::*;
 use crate::probe::Pass;
 use crate::workload::condvar::Pattern;
-use crate::world::Workers;
+use crate::world::{Part, Workers};
 
 fn names(family: Family, words: &[&str]) -> Vec<&'static str> {
     let locks = select(family, words.iter().copied()).unwrap();
@@ -157,7 +157,7 @@ fn workers(threads: usize, milliseconds: u64) -> Workers {
         threads,
         pin: false,
         stop_after: Duration::from_millis(milliseconds),
-        at_once: false,
+        measured: Part::Warm,
     }
 }
 

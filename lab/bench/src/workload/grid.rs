@@ -273,6 +273,7 @@ mod tests {
     use super::*;
     use crate::lock::{CreateError, Nothing};
     use crate::peers::Std;
+    use crate::world::Part;
 
     const SHAPE: Shape = Shape {
         critical: Work(20),
@@ -290,7 +291,7 @@ mod tests {
             threads: 4,
             pin: false,
             stop_after: Duration::from_millis(30),
-            at_once: false,
+            measured: Part::Warm,
         };
         round::<L>(&world, &workers, shape, pass)
     }

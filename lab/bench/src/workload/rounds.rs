@@ -6,7 +6,7 @@ use super::{Sample, build, condvar, fserver, micro, qdisc, rw, rwsem, semop};
 use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, BenchRwLock};
 use crate::probe::Pass;
-use crate::world::{Workers, World};
+use crate::world::{Part, Workers, World};
 
 /// One round of a workload with one lock.
 pub type Round<W, S> = fn(&W, &Workers, &S, Pass) -> Result<Sample, Error>;
@@ -131,7 +131,7 @@ impl Prepared {
                 let stop_after = workers.stop_after * W::BUILD_LIMIT + Duration::from_secs(1);
                 let workers = Workers {
                     stop_after,
-                    at_once: true,
+                    measured: Part::Whole,
                     ..*workers
                 };
                 build(world, &workers, farm, pass)

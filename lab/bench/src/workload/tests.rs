@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::lock::{BenchCondvar, BenchLock, BenchRwLock, CreateError, Held};
 use crate::probe::Pass;
 use crate::world::native::{Native, NativeWorker};
-use crate::world::{Outcome, Word, Work, Worker, Workers};
+use crate::world::{Outcome, Part, Word, Work, Worker, Workers};
 
 #[test]
 fn a_lock_caps_its_operations() {
@@ -159,7 +159,7 @@ fn late(workload: Workload, rounds: &Rounds<Late>, tests: usize, pass: Pass) -> 
         threads: 1,
         pin: false,
         stop_after: Duration::ZERO,
-        at_once: false,
+        measured: Part::Warm,
     };
     let prepared = workload.prepare(&world, 1.0, Duration::ZERO);
     prepared.round(rounds, &world, &workers, pass).unwrap()
@@ -293,7 +293,7 @@ fn found_out(workload: Workload, rounds: &Rounds<Jumpy>) -> Error {
         threads: 4,
         pin: false,
         stop_after: Duration::from_millis(20),
-        at_once: false,
+        measured: Part::Warm,
     };
     (0..50)
         .find_map(|_| {

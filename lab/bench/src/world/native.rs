@@ -306,6 +306,7 @@ pub type Platform = overlock::Linux;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::Part;
 
     fn native() -> Native {
         Native::new(vec![0], Arc::default(), |workers, left| {
@@ -319,7 +320,7 @@ mod tests {
             threads,
             pin,
             stop_after,
-            at_once: false,
+            measured: Part::Warm,
         }
     }
 

@@ -21,7 +21,7 @@ use overlock_core::platform::Atomic;
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::stat::Event;
 
-use super::{Outcome, Word, Work, Worker, Workers, World};
+use super::{Outcome, Part, Word, Work, Worker, Workers, World};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::lock::{BenchLock, BenchRwLock, CreateError};
@@ -108,12 +108,14 @@ impl Simulated {
         }
     }
 
-    /// The windows of a round with so many vCPUs.
-    fn windows(&self, vcpus: usize) -> Windows {
-        let turns = self.turns(vcpus);
-        Windows {
-            warm_up: self.warm_up.map_or(turns, Time::from),
-            count: WINDOWS,
+    /// The least warm-up of a round; `None` if it has no windows.
+    fn warm_up(&self, workers: &Workers) -> Option<Time> {
+        let turns = || self.turns(workers.threads);
+        match workers.measured {
+            _ if self.trace => None,
+            Part::Warm => Some(self.warm_up.map_or_else(turns, Time::from)),
+            Part::AtOnce => Some(Time::ZERO),
+            Part::Whole => None,
         }
     }
 
@@ -244,9 +246,9 @@ impl World for Simulated {
         // All locks meet the same chances, and a round brings the same whatever else is in its
         // plan.
         let round = self.round.load(Relaxed);
-        let windows = (!workers.at_once && !self.trace).then(|| self.windows(workers.threads));
+        let warm_up = self.warm_up(workers);
         // In less time no owner may lose its CPU, by chance.
-        let least = windows.map_or(Time::ZERO, |windows| windows.warm_up);
+        let least = warm_up.unwrap_or_default();
         let setup = Setup {
             machine: &self.machine,
             host: &self.host,
@@ -257,7 +259,10 @@ impl World for Simulated {
                 .seed
                 .wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             stop_after: least.max(workers.stop_after.into()),
-            windows,
+            windows: warm_up.map(|warm_up| Windows {
+                warm_up,
+                count: WINDOWS,
+            }),
             patience: END_TIMEOUT,
             trace: self.trace,
         };

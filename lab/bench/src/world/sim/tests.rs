@@ -19,8 +19,12 @@ fn guests(guests: usize, lock: &str, workload: Workload) -> (Report, u64) {
 }
 
 fn cell(world: &Simulated, lock: &str, workload: Workload, vcpus: usize) -> measure::Cell {
+    let locks = match lock {
+        "none" => vec![Family::Exclusive.limit().unwrap()],
+        lock => select(Family::Exclusive, [lock]).unwrap(),
+    };
     let plan = Plan {
-        locks: select(Family::Exclusive, [lock]).unwrap(),
+        locks,
         threads: vec![vcpus],
         runs: 1,
         latency_runs: 0,
@@ -70,6 +74,19 @@ fn each_guest_builds_by_itself() {
     assert!(three.elapsed > one.elapsed * 5 / 2);
 }
 
+/// Without a lock the measured time begins at once, when some vCPUs have not had a CPU. Fails where
+/// nothing is said of that.
+#[test]
+fn the_limit_says_whether_it_has_settled() {
+    let machine = Machine::named("e5-2699v3:cores=2").unwrap();
+    let world = Simulated::new(machine, Host::threads(), 1, Arc::default());
+    for (vcpus, settled) in [(2, true), (6, false)] {
+        let cell = cell(&world, "none", Workload::micro(95.0, 0.0), vcpus);
+        assert_eq!(cell.reports[0].settled, Some(settled), "{vcpus} vCPUs");
+        assert_eq!(cell.reports[0].warm_up, Duration::ZERO);
+    }
+}
+
 /// Sections of 15 ms, of which the first may have begun before the round. Fails where later ones
 /// count, or their CPU time.
 #[test]
@@ -101,7 +118,7 @@ fn a_panic_is_an_error_of_the_lock() {
         threads,
         pin: false,
         stop_after: Duration::from_millis(1),
-        at_once: false,
+        measured: Part::Warm,
     };
     let body = |worker: &SimulatedWorker| assert!(worker.index() != 1, "one too many");
     let ended = world.run(&workers(3), &body);
