@@ -51,6 +51,34 @@ fn block<'a, R: 'a>(
     table(titles, rows, |column| column > 0) + "\n"
 }
 
+/// The look of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Columns for a terminal.
+    Plain,
+    /// A table of a page in Markdown.
+    Markdown,
+}
+
+impl Form {
+    /// A table, in which the columns that `right` picks are flush right where there are columns.
+    pub fn table(
+        self,
+        titles: &[&str],
+        rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>,
+        right: impl Fn(usize) -> bool,
+    ) -> String {
+        if self == Self::Plain {
+            return table(titles.to_vec(), rows, right);
+        }
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let rule = format!("|{}\n", "---|".repeat(titles.len()));
+        let head = line(titles.iter().map(|&title| title.to_owned()).collect());
+        let rows = rows.into_iter().map(|row| line(row.into_iter().collect()));
+        head + &rule + &rows.collect::<String>()
+    }
+}
+
 /// A table without rules, in which the columns that `right` picks are flush right.
 pub fn table<T: Into<Cell>>(
     titles: impl IntoIterator<Item = T>,

@@ -8,6 +8,7 @@
 //! | [`world`] | the platform that a workload runs on |
 //! | [`workload`], [`probe`] | the measured loops, and the timing of waits |
 //! | [`plan`], [`measure`], [`stats`] | rounds, their interleaving, their medians |
+//! | [`simulated`] | one round on a simulated machine, with all that it tells |
 //! | [`grid`] | every shape of use against each of the peers, the worst first |
 //! | [`idle`] | what threads cost that are blocked for long |
 //! | [`counters`] | what our locks counted |
@@ -37,6 +38,7 @@ pub mod quota;
 pub mod registry;
 pub mod report;
 pub mod settings;
+pub mod simulated;
 pub mod stats;
 pub mod workload;
 pub mod world;

@@ -15,7 +15,7 @@ use crate::world::World;
 use crate::world::native::Native;
 use crate::world::sim::Simulated;
 
-pub use select::{NoSuchLock, select, select_in};
+pub use select::{NoSuchLock, select, select_in, simulated};
 
 use select::same;
 
@@ -304,6 +304,13 @@ const GROUPS_OF_AN_ORIGIN: [(Origin, &str); 4] = [
 /// Whether the lock runs in that world.
 fn runs_in<W: Listed>(entry: &Entry) -> bool {
     W::rounds(entry).is_some()
+}
+
+/// No two locks of a family have the same name.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }
 
 impl Entry {

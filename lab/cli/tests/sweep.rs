@@ -202,6 +202,9 @@ fn files_of_something_else_are_refused() {
         refused(place.sweep("other", &[]), &[says]);
         assert_eq!(place.read("other"), content);
     }
+    // It is not a sweep that was killed in its first line.
+    fs::write(place.path("other"), "something else").unwrap();
+    refused(place.merge(&["other"], "all"), &[no_file]);
     // Nobody knows whether two unknown builds are the same.
     fs::write(place.path("other"), changed("(commit ", "(commit unknown ")).unwrap();
     let unknown = ["it may be another build"];

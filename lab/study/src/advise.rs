@@ -4,24 +4,18 @@ mod picture;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::iter::once;
-use std::sync::Arc;
 
-use itertools::{Either, Itertools};
+use itertools::Itertools;
 use overlock_bench::error::Error;
-use overlock_bench::registry::{Entry, Family, Origin};
-use overlock_bench::workload::Workload;
+use overlock_bench::registry::{self, Entry, Family, Origin};
 use overlock_report::columns::{NOTHING, optional, table};
 use overlock_report::numbers::{rate, significant, time};
 use overlock_sim::MOST_VCPUS;
-use overlock_sim::host::Host;
-use overlock_sim::machine::Machine;
 use serde::Serialize;
 
-use crate::case::{Case, Measured, Options, Outcome, outcomes};
-use crate::locks;
+use crate::case::{Case, Measured, Options, Outcome, Place, outcomes};
 use crate::score::Class;
 use crate::vary::{self, Range};
 pub(crate) use picture::draw;
@@ -39,24 +33,19 @@ const LINES: usize = 5;
 /// A range whose ends differ by less than this factor is one figure.
 const ONE: f64 = 1.05;
 
-/// A machine with a load, and the locks to choose from.
+/// A load, and the locks to choose from.
 #[derive(Clone, Debug)]
 pub struct Question {
-    pub machine: Arc<Machine>,
-    pub host: Arc<Host>,
-    pub workload: Workload,
-    pub threads: usize,
+    pub place: Place,
     /// Those that take fewer threads are left out.
     pub locks: Vec<&'static Entry>,
 }
 
 /// A lock with the load.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Standing {
     /// The name that people use for it.
     pub lock: &'static str,
-    #[serde(skip)]
-    case: Case,
     #[serde(flatten)]
     pub measured: Measured,
     /// The range of the operations a second, with constants a tenth smaller and larger, of the best
@@ -92,7 +81,7 @@ pub fn candidates() -> Vec<&'static Entry> {
     let models = family.locks().iter();
     let models = models.filter(|lock| lock.origin == Origin::Model && lock.simulated.is_some());
     let ours = OURS.split(", ");
-    let ours = ours.filter_map(|name| locks::named(family, name).ok());
+    let ours = ours.filter_map(|name| registry::simulated(family, name).ok());
     ours.chain(models).collect()
 }
 
@@ -102,32 +91,31 @@ pub fn answer(
     questions: &[Question],
     finalists: usize,
     options: &Options,
-    mut done: impl FnMut(usize, usize, &Case) + Send,
+    mut done: impl FnMut(usize, usize, &Case),
 ) -> Result<Vec<Advice>, Error> {
     let cases = questions.iter().flat_map(Question::cases).collect_vec();
-    let outcomes_of = outcomes(&cases, options, &mut done)?;
-    let mut plain = cases.into_iter().zip(outcomes_of);
-    let answers = questions.iter().map(|question| {
-        let mine = plain.by_ref().take(question.cases().count());
-        let standing = |(case, outcome): (Case, Outcome)| {
-            let lock = locks::plain(case.lock.name);
+    let mut simulated = cases.iter().zip(outcomes(&cases, options, &mut done)?);
+    let (mut answers, mut best) = (Vec::new(), Vec::new());
+    for question in questions {
+        let mut advice = Advice::of(&question.place);
+        let mut ended = Vec::new();
+        for (case, outcome) in simulated.by_ref().take(question.cases().count()) {
+            let lock = case.lock.plain();
             match outcome {
-                Ok(measured) => Either::Left(Standing::new(lock, case, measured)),
-                Err(error) => Either::Right((lock, error)),
+                Ok(measured) => ended.push((case, Standing::new(lock, measured))),
+                Err(why) => advice.failed.push((lock, why)),
             }
-        };
-        let (mut locks, failed): (Vec<Standing>, _) = mine.partition_map(standing);
+        }
         let rate = |standing: &Standing| standing.measured.ops_per_sec;
-        locks.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
-        question.with(locks, failed)
-    });
-    let mut answers = answers.collect_vec();
-    let best = answers.iter_mut().map(|answer| answer.locks.iter_mut());
-    let best = best.flat_map(|locks| locks.take(finalists)).collect_vec();
-    let changed = best
-        .iter()
-        .flat_map(|standing| vary::around(&standing.case));
-    let mut changed = outcomes(&changed.collect_vec(), options, done)?.into_iter();
+        ended.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));
+        best.extend(ended.iter().map(|(case, _)| *case).take(finalists));
+        advice.locks = ended.into_iter().map(|(_, standing)| standing).collect();
+        answers.push(advice);
+    }
+    let changed = best.into_iter().flat_map(vary::around).collect_vec();
+    let mut changed = outcomes(&changed, options, done)?.into_iter();
+    let locks = answers.iter_mut().map(|answer| answer.locks.iter_mut());
+    let best = locks.flat_map(|locks| locks.take(finalists));
     for standing in best {
         standing.changed = changed.by_ref().take(vary::COUNT).collect();
         let rate = |outcome: &Outcome| outcome.as_ref().map_or(0.0, |m| m.ops_per_sec);
@@ -139,30 +127,9 @@ pub fn answer(
 
 impl Question {
     fn cases(&self) -> impl Iterator<Item = Case> {
-        let locks = self.locks.iter().filter(|lock| lock.takes(self.threads));
-        locks.map(|lock| Case {
-            machine: Arc::clone(&self.machine),
-            host: Arc::clone(&self.host),
-            others: 0,
-            workload: self.workload,
-            lock,
-            threads: self.threads,
-            guests: 1,
-        })
-    }
-
-    pub(crate) fn with(&self, locks: Vec<Standing>, failed: Vec<(&'static str, String)>) -> Advice {
-        Advice {
-            machine: self.machine.about.to_string(),
-            cpus: self.machine.cpus(),
-            host: self.host.name.to_string(),
-            workload: self.workload.to_string(),
-            threads: self.threads,
-            class: Class::of(self.machine.sockets, self.machine.cpus(), self.threads),
-            locks,
-            failed,
-            curves: Vec::new(),
-        }
+        let locks = self.locks.iter();
+        let locks = locks.filter(|lock| lock.takes(self.place.threads));
+        locks.map(|lock| self.place.with(lock))
     }
 
     /// Answers it, with curves over the number of threads if they are wanted: of the best locks and
@@ -171,23 +138,21 @@ impl Question {
         &self,
         options: &Options,
         curves: bool,
-        mut done: impl FnMut(usize, usize, &Case) + Send,
+        mut done: impl FnMut(usize, usize, &Case),
     ) -> Result<Advice, Error> {
         let asked = std::slice::from_ref(self);
         let mut advice = answer(asked, FINALISTS, options, &mut done)?.remove(0);
         if curves {
-            let cpus = advice.cpus;
-            let fewer = [1, cpus / 4, cpus / 2, cpus];
-            let threads = fewer.into_iter().chain([2 * cpus, 4 * cpus, self.threads]);
-            let threads = threads.sorted().dedup();
+            let few = [0.25, 0.5, 1.0, 2.0, 4.0];
+            let few = few.map(|level| (level * advice.cpus as f64) as usize);
+            let threads = few.into_iter().chain([1, advice.threads]).sorted().dedup();
             let threads = threads.filter(|threads| (1..=MOST_VCPUS).contains(threads));
-            let drawn = advice.drawn();
-            let mut locks = self.locks.clone();
-            locks.retain(|lock| drawn.contains(&locks::plain(lock.name)));
-            let asked = threads.map(|threads| Self {
-                threads,
-                locks: locks.clone(),
-                ..self.clone()
+            let (drawn, mut asked) = (advice.drawn(), self.clone());
+            let is_drawn = |lock: &Entry| drawn.contains(&lock.plain());
+            asked.locks.retain(|lock| is_drawn(lock));
+            let asked = threads.map(|threads| {
+                asked.place.threads = threads;
+                asked.clone()
             });
             advice.curves = answer(&asked.collect_vec(), 0, options, done)?;
         }
@@ -196,6 +161,21 @@ impl Question {
 }
 
 impl Advice {
+    /// Nothing is known yet.
+    pub(crate) fn of(place: &Place) -> Self {
+        Self {
+            machine: place.machine.about.to_string(),
+            cpus: place.machine.cpus(),
+            host: place.host.name.to_string(),
+            workload: place.workload.to_string(),
+            threads: place.threads,
+            class: Class::of(place),
+            locks: Vec::new(),
+            failed: Vec::new(),
+            curves: Vec::new(),
+        }
+    }
+
     /// The locks of the picture.
     fn drawn(&self) -> Vec<&'static str> {
         let names = self.locks.iter().map(|standing| standing.lock);
@@ -208,8 +188,7 @@ impl Advice {
     /// Writes its picture.
     pub fn draw(&self, out: impl Write) -> io::Result<()> {
         let title = format!("{} on {}", self.workload, self.machine);
-        let curves = self.curves.iter().collect_vec();
-        draw(out, &title, &self.drawn(), &curves)
+        draw(out, &title, &self.drawn(), &self.curves)
     }
 
     /// For people: the three best locks, what each costs, and how sure it is.
@@ -220,30 +199,28 @@ impl Advice {
             "{machine}; host {host}\n{threads} threads on {cpus} CPUs ({class}), {workload}\n\n"
         );
         let titles = "lock, Mop/s, Jain, CPU s/Mop, longest wait, how sure".split(", ");
-        let (level, behind) = self.split(self.class.known().map_or(0.0, |known| known.error));
+        let (level, behind) = self.split(self.class.error().unwrap_or_default());
         let best = || self.locks.iter().take(BEST);
         let rows = best().map(|standing| self.row(standing, &level));
         text += &table(titles, rows, |column| (1..5).contains(&column));
         text += "\n";
-        for lock in best().filter_map(|best| locks::named(Family::Exclusive, best.lock).ok()) {
-            let _ = writeln!(text, "{}: {}", locks::plain(lock.name), lock.about);
+        let named = |best: &Standing| registry::simulated(Family::Exclusive, best.lock).ok();
+        for lock in best().filter_map(named) {
+            text += &format!("{}: {}\n", lock.plain(), lock.about);
         }
-        for (what, locks) in [
-            ("Level with", &level[1.min(level.len())..]),
-            ("Behind", &behind),
-        ] {
+        let others = level.get(1..).unwrap_or_default();
+        for (what, locks) in [("Level with", others), ("Behind", &behind)] {
             if let (Some(first), [_, ..]) = (self.locks.first(), locks) {
                 let told = |lock: &&Standing| format!("{} {}", lock.lock, lock.operations());
                 let told = locks.iter().map(told).join(", ");
-                let _ = writeln!(text, "\n{what} {}, in Mop/s: {told}.", first.lock);
+                text += &format!("\n{what} {}, in Mop/s: {told}.\n", first.lock);
             }
         }
-        for (lock, why) in &self.failed {
-            let _ = writeln!(text, "{lock} failed: {why}");
-        }
+        let failed = self.failed.iter();
+        text.extend(failed.map(|(lock, why)| format!("{lock} failed: {why}\n")));
         text += "\nA range is that of constants a tenth smaller and larger. A lock is level with the \
                  first if their ranges meet, once the error of the score has widened them.\n";
-        text + &class.told()
+        text + &self.class.told()
     }
 
     /// The locks that are level with the best one, whose ranges meet if they are widened by this
@@ -268,16 +245,12 @@ impl Advice {
         };
         let is_near = standing.varied().is_regime_change();
         let fails = standing.changed.iter().any(Result::is_err);
-        let unsettled = standing.measured.is_unsettled();
-        for (is_so, what) in [
-            (is_near, "near a change of regime"),
-            (fails, "fails with other constants"),
-            (unsettled, "not settled"),
-        ] {
-            if is_so {
-                sure += &format!("; {what}");
-            }
-        }
+        let told = [
+            (is_near, "; near a change of regime"),
+            (fails, "; fails with other constants"),
+            (standing.measured.is_unsettled(), "; not settled"),
+        ];
+        sure.extend(told.into_iter().filter(|told| told.0).map(|told| told.1));
         let longest = |m: &Measured| m.waits.as_ref().map(|waits| waits.max_ns);
         [
             standing.lock.to_owned(),
@@ -291,13 +264,11 @@ impl Advice {
 }
 
 impl Standing {
-    pub(crate) fn new(lock: &'static str, case: Case, measured: Measured) -> Self {
+    pub(crate) fn new(lock: &'static str, measured: Measured) -> Self {
         Self {
             lock,
-            case,
             measured,
-            range: None,
-            changed: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -7,15 +7,11 @@
 //! | [`sweep`] | a grid of simulations, on many cores and machines |
 //! | [`score`] | published measurements, and how well simulations agree with them |
 //! | [`advise`] | which lock for which machine and load |
-//! | [`report`] | a load from a report of `overlock profile` |
 //! | [`which`] | which lock for which class of machines |
 //! | [`vary`] | how a figure changes with the constants of the cost model |
-//! | [`locks`] | locks by the names that people use |
 
 pub mod advise;
 pub mod case;
-pub mod locks;
-pub mod report;
 pub mod score;
 pub mod sweep;
 pub mod vary;

@@ -9,29 +9,29 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{error, fmt};
 
 use indexmap::IndexMap;
 use itertools::{Itertools, iproduct};
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
+use overlock_bench::registry;
 use overlock_bench::workload::Workload;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::case::{self, Case, Measured, Outcome};
-use crate::locks;
+use crate::case::{self, Case, Measured, Outcome, Place};
 
 /// The most simulations of a grid: a week's work for a large cluster.
 pub const MOST_POINTS: usize = 1_000_000;
-/// The format of the first line, by which a file is known.
-const FORMAT: &str = "overlock sweep";
+/// The beginning of the first line, by which a file is known.
+const BEGIN: &str = r#"{"format":"overlock sweep","version":"#;
 /// Changes with the meaning of the lines.
 const VERSION: u32 = 5;
 /// A build without a repository says so.
@@ -56,8 +56,8 @@ pub struct Grid {
 
 /// The first line of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "format", rename = "overlock sweep")]
 struct Header {
-    format: String,
     version: u32,
     /// The build that simulates: two that are equal have the same results.
     build: String,
@@ -106,7 +106,10 @@ impl Grid {
         let workload = self.workloads.first().map(|load| load.parse::<Workload>());
         let workload = workload.ok_or("nothing to simulate: there is no workload")?;
         let family = workload?.family();
-        let locks = self.locks.iter().map(|name| locks::named(family, name));
+        let locks = self
+            .locks
+            .iter()
+            .map(|name| registry::simulated(family, name));
         let locks: Vec<_> = locks.collect::<Result<_, String>>()?;
         let (hosts, others, workloads) = (&self.hosts, &self.others, &self.workloads);
         let of = |vcpus| iproduct!(hosts, others, workloads, vcpus, &locks, &self.seeds);
@@ -154,15 +157,11 @@ impl Key {
     /// If there is none. A program knows the names of its own grid.
     pub fn case(&self) -> Case {
         let workload: Workload = self.workload.parse().expect("a workload");
-        Case {
-            machine: Arc::new(Machine::named(&self.machine).expect("a machine")),
-            host: Arc::new(Host::named(&self.host).expect("a host")),
-            others: self.others,
-            workload,
-            lock: locks::named(workload.family(), &self.lock).expect("a lock"),
-            threads: self.vcpus,
-            guests: 1,
-        }
+        let machine = Machine::named(&self.machine).expect("a machine");
+        let host = Host::named(&self.host).expect("a host");
+        let mut place = Place::new(machine, host, workload, self.vcpus);
+        place.others = self.others;
+        place.with(registry::simulated(workload.family(), &self.lock).expect("a lock"))
     }
 }
 
@@ -186,19 +185,26 @@ fn record(key: &Key, outcome: &Outcome) -> String {
     })
 }
 
-/// The lines that are whole.
+/// The lines of a file that are whole.
 fn whole(content: &[u8]) -> Result<&str, String> {
+    // A sweep that was killed may have left half of its first line.
+    if !BEGIN
+        .bytes()
+        .zip(content)
+        .all(|(begin, byte)| begin == *byte)
+    {
+        return Err("is no file of `overlock-lab sim sweep`".to_owned());
+    }
     let end = content.iter().rposition(|&byte| byte == b'\n');
     let whole = &content[..end.map_or(0, |end| end + 1)];
     std::str::from_utf8(whole).map_err(|error| format!("is damaged: {error}"))
 }
 
 impl Header {
+    /// The first of lines that are [`whole`].
     fn read(text: &str) -> Result<Self, String> {
         let first = text.lines().next().unwrap_or_default();
-        let versioned = first.strip_prefix(&format!("{{\"format\":\"{FORMAT}\",\"version\":"));
-        let versioned = versioned.ok_or("is no file of `overlock-lab sim sweep`")?;
-        match versioned.split_once(',') {
+        match first[BEGIN.len()..].split_once(',') {
             Some((version, _)) if version != VERSION.to_string() => Err(format!(
                 "line 1 is of format {version}, and this program has format {VERSION}"
             )),
@@ -235,18 +241,14 @@ impl Sweep {
     ///
     /// Says why there cannot be such a grid. Names may be of another version of this program.
     pub fn new(build: String, grid: Grid) -> Result<Self, String> {
-        Self::of(Header {
-            format: FORMAT.to_owned(),
-            version: VERSION,
-            build,
-            grid,
-        })
-    }
-
-    fn of(header: Header) -> Result<Self, String> {
-        let keys = header.grid.keys()?;
+        let keys = grid.keys()?;
+        let version = VERSION;
         Ok(Self {
-            header,
+            header: Header {
+                version,
+                build,
+                grid,
+            },
             origins: vec![None; keys.len()],
             results: keys.into_iter().map(|key| (key, None)).collect(),
             duplicates: 0,
@@ -262,25 +264,25 @@ impl Sweep {
     /// on nothing but their settings and the build.
     pub fn merge(paths: &[PathBuf], mut empty: impl FnMut(&Path)) -> Result<Option<Self>, String> {
         let mut merged: Option<Self> = None;
-        for path in paths {
-            let mut join = |content: &[u8]| {
-                let text = whole(content)?;
-                if text.is_empty() {
-                    empty(path);
-                    return Ok(());
+        let mut join = |path: &Path| -> Result<(), Box<dyn error::Error>> {
+            let content = fs::read(path)?;
+            let text = whole(&content)?;
+            if text.is_empty() {
+                empty(path);
+                return Ok(());
+            }
+            let header = Header::read(text)?;
+            let merged = match &mut merged {
+                Some(merged) => {
+                    merged.header.expect(&header)?;
+                    merged
                 }
-                let header = Header::read(text)?;
-                match &mut merged {
-                    Some(merged) => merged.header.expect(&header)?,
-                    None => merged = Some(Self::of(header)?),
-                }
-                merged
-                    .iter_mut()
-                    .try_for_each(|merged| merged.take(path, text))
+                None => merged.insert(Self::new(header.build, header.grid)?),
             };
-            let content = fs::read(path).map_err(|error| error.to_string());
-            let joined = content.and_then(|content| join(&content));
-            joined.map_err(|why: String| format!("{}: {why}", path.display()))?;
+            Ok(merged.take(path, text)?)
+        };
+        for path in paths {
+            join(path).map_err(|why| format!("{}: {why}", path.display()))?;
         }
         Ok(merged)
     }
@@ -292,11 +294,8 @@ impl Sweep {
             let damaged = |why: &dyn fmt::Display| format!("line {number} is damaged: {why}");
             let record: Record = serde_json::from_str(line).map_err(|error| damaged(&error))?;
             let key = record.key;
-            let outcome = match (record.error, record.measured) {
-                (Some(error), _) => Err(error),
-                (None, Some(measured)) => Ok(measured),
-                (None, None) => return Err(damaged(&"there are no figures")),
-            };
+            let outcome = record.error.map(Err).or(record.measured.map(Ok));
+            let outcome = outcome.ok_or_else(|| damaged(&"there are no figures"))?;
             let Some((place, _, known)) = self.results.get_full_mut(&key) else {
                 return Err(format!("line {number} is not of this grid: {key}"));
             };
@@ -337,7 +336,7 @@ impl Sweep {
         opened.map_err(|why| format!("{}: {why}", path.display()))
     }
 
-    fn opened(&mut self, path: &Path) -> Result<File, Box<dyn std::error::Error>> {
+    fn opened(&mut self, path: &Path) -> Result<File, Box<dyn error::Error>> {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(path)?;
@@ -349,17 +348,17 @@ impl Sweep {
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err("another sweep writes to it now".into());
         }
-        let (mut content, header) = (Vec::new(), line(&self.header));
+        let mut content = Vec::new();
         file.read_to_end(&mut content)?;
         let text = whole(&content)?;
-        if !text.is_empty() || !header.as_bytes().starts_with(&content) {
+        if !text.is_empty() {
             self.header.expect(&Header::read(text)?)?;
             self.take(path, text)?;
         }
         file.set_len(text.len() as u64)?;
         file.seek(io::SeekFrom::End(0))?;
         if text.is_empty() {
-            file.write_all(header.as_bytes())?;
+            file.write_all(line(&self.header).as_bytes())?;
         }
         Ok(file)
     }
@@ -372,8 +371,8 @@ impl Sweep {
 
     /// The simulations that failed, and how they did.
     pub fn failures(&self) -> impl Iterator<Item = (&Key, &String)> {
-        self.known()
-            .filter_map(|(key, outcome)| Some((key, outcome.as_ref().err()?)))
+        let known = self.known();
+        known.filter_map(|(key, outcome)| Some((key, outcome.as_ref().err()?)))
     }
 
     /// A part of the grid for one of several machines: the simulations at every so-manieth place,
@@ -406,19 +405,17 @@ impl Sweep {
         file: &mut File,
         interrupt: &Interrupt,
         simulate: impl Fn(&Key) -> Result<Measured, Error> + Sync,
-        mut ended: impl FnMut(usize, &Key) + Send,
+        mut ended: impl FnMut(usize, &Key),
     ) -> Result<(), String> {
         let left = self.missing(part).cloned().collect_vec();
-        let (numbers, mut count) = (0..left.len(), 0);
-        let simulate = |number: usize| simulate(&left[number]);
-        case::run(numbers, jobs, interrupt, simulate, |number, outcome| {
-            let key = &left[number];
+        let mut count = 0;
+        case::run(left, jobs, interrupt, simulate, |key, outcome| {
             let outcome = outcome.map_err(|lacking| lacking.to_string())?;
-            let written = file.write_all(record(key, &outcome).as_bytes());
+            let written = file.write_all(record(&key, &outcome).as_bytes());
             written.map_err(|error| format!("the result cannot be written: {error}"))?;
-            self.results.insert(key.clone(), Some(outcome));
             count += 1;
-            ended(count, key);
+            ended(count, &key);
+            self.results.insert(key, Some(outcome));
             Ok(())
         })
     }

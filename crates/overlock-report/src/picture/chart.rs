@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{BLACK, Canvas, Color, HPos, Point, VPos, pen};
+use super::{BLACK, COLOURS, Canvas, Color, HPos, Point, VPos, WHITE, pen};
 use crate::numbers::{count, trimmed};
 
 /// An axis.
@@ -121,6 +121,9 @@ fn steps(range: &Range<f64>) -> Vec<f64> {
     (first..=last).map(|number| number as f64 * step).collect()
 }
 
+/// Between two names of curves, one below the other.
+const LINE: i32 = 18;
+
 /// A chart, without what it shows.
 #[derive(Clone, Debug)]
 pub struct Chart {
@@ -172,6 +175,33 @@ impl Chart {
         for (figure, label) in &self.y.labels {
             let before = small.at(HPos::Right, VPos::Center);
             canvas.text((left - 5, above(*figure)), before, label);
+        }
+    }
+
+    /// Draws a curve for each name, with the name at its end. Its points are figures on both axes;
+    /// those of which the last part is true are hollow.
+    pub fn curves(&self, canvas: &Canvas<'_>, names: &[&str], curves: &[Vec<(f64, f64, bool)>]) {
+        let mut ends: Vec<(Point, usize)> = Vec::new();
+        for (index, curve) in curves.iter().enumerate() {
+            let colour = COLOURS[index];
+            let places: Vec<Point> = curve.iter().map(|&(x, y, _)| self.at(x, y)).collect();
+            ends.extend(places.last().map(|&end| (end, index)));
+            canvas.path(places.clone(), colour.stroke_width(2));
+            for (place, (.., hollow)) in places.into_iter().zip(curve) {
+                canvas.circle(place, 4, colour.filled());
+                if *hollow {
+                    canvas.circle(place, 2, WHITE.filled());
+                }
+            }
+        }
+        ends.sort_by_key(|((_, y), _)| *y);
+        let (mut free, x) = (self.corner.1, self.corner.0 + self.size.0 + 20);
+        for (end, index) in ends {
+            let y = end.1.max(free);
+            free = y + LINE;
+            canvas.path([end, (x - 4, y)], COLOURS[index].mix(0.4));
+            let name = pen(14).coloured(COLOURS[index]);
+            canvas.text((x, y), name.at(HPos::Left, VPos::Center), names[index]);
         }
     }
 

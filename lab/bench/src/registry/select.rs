@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use overlock_sim::spec::meant;
+
 use super::{Entry, Family, GROUPS_OF_AN_ORIGIN, Listed, runs_in};
 use crate::world::native::Native;
 
@@ -93,6 +95,11 @@ fn in_group<W: Listed>(word: &str, entry: &Entry) -> bool {
 }
 
 impl Entry {
+    /// The name that people use for it: that of a peer for its model.
+    pub fn plain(&self) -> &'static str {
+        self.name.strip_prefix("model:").unwrap_or(self.name)
+    }
+
     /// Whether the word is one of its names.
     fn is(&self, word: &str) -> bool {
         same(self.name, word) || self.aliases.iter().any(|name| same(name, word))
@@ -150,4 +157,37 @@ pub fn select_in<'a, W: Listed>(
         .zip(chosen)
         .filter_map(|(entry, chosen)| chosen.then_some(entry))
         .collect())
+}
+
+/// Other names of models.
+const MODELS: [(&str, &str); 3] = [
+    ("pthread_mutex", "glibc"),
+    ("pthread", "glibc"),
+    ("parking_lot-0.12", "parking_lot"),
+];
+
+/// The lock by the name that people use, if it runs on simulated machines: the name of a peer is
+/// that of its model, and `pthread_mutex` is glibc's.
+///
+/// # Errors
+///
+/// Says which names there are.
+pub fn simulated(family: Family, name: &str) -> Result<&'static Entry, String> {
+    let locks = || {
+        family
+            .locks()
+            .iter()
+            .filter(|lock| lock.simulated.is_some())
+    };
+    let dashed = name.trim().replace(' ', "-");
+    let model = MODELS.iter().find(|(other, _)| *other == dashed);
+    let wanted = model.map_or(&*dashed, |(_, model)| model);
+    let lock = locks().find(|lock| lock.name == wanted || lock.plain() == wanted);
+    lock.ok_or_else(|| {
+        let names: Vec<&str> = locks().map(Entry::plain).collect();
+        let others = MODELS.map(|(other, _)| other);
+        let meant = meant(name, &[&names[..], &others].concat());
+        let names = names.join(", ");
+        format!("there is no lock '{name}' to simulate{meant} locks are {names}")
+    })
 }

@@ -1,16 +1,19 @@
 //! `overlock-lab sim advise`
 
+mod report;
+
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use overlock_bench::workload::Workload;
 use overlock_profile::Profile;
 use overlock_report::json;
 use overlock_report::numbers::time;
 use overlock_study::advise::{Question, candidates};
-use overlock_study::report::{Load, load};
+use overlock_study::case::Place;
+
+use report::{Load, load};
 
 use super::how::{self, How};
 use super::machine::{self, MOST_VCPUS};
@@ -118,14 +121,9 @@ fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
     };
     let place = place.place()?;
     let threads = args.threads.or(found.as_ref().map(|load| load.threads));
-    let question = Question {
-        threads: threads.unwrap_or(place.machine.cpus()),
-        machine: Arc::new(place.machine),
-        host: Arc::new(place.host),
-        workload,
-        locks,
-    };
-    Ok((question, found))
+    let threads = threads.unwrap_or(place.machine.cpus());
+    let place = Place::new(place.machine, place.host, workload, threads);
+    Ok((Question { place, locks }, found))
 }
 
 /// Answers the question of `args`.

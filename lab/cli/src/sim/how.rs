@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::registry::{Entry, Family};
+use overlock_bench::registry::{self, Entry, Family};
 use overlock_study::case::{Case, Options};
-use overlock_study::locks;
 
 use super::sweep::{MOST_JOBS, cpus};
 use crate::exit::Exit;
@@ -56,7 +55,7 @@ impl How {
 
     /// Shows how far the simulations are. Several rounds of them may follow each other; how many
     /// there are is known once the first has ended.
-    pub fn progress(&self) -> impl FnMut(usize, usize, &Case) + Send {
+    pub fn progress(&self) -> impl FnMut(usize, usize, &Case) {
         let quiet = self.quiet;
         let mut progress = None;
         move |ended, all, case: &Case| {
@@ -64,7 +63,7 @@ impl How {
                 progress = Some(Progress::of(all, "simulation", quiet));
             }
             let Some(progress) = &progress else { return };
-            let what = format!("{}, {} threads", case.lock.name, case.threads);
+            let what = format!("{}, {} threads", case.lock.name, case.place.threads);
             progress.at(ended, &what);
             if ended == all {
                 progress.finish();
@@ -84,7 +83,7 @@ pub fn failed(error: Error) -> Exit {
 /// The locks of `--locks`, by the names that people use.
 pub fn locks(names: &[String]) -> Result<Vec<&'static Entry>, Exit> {
     let family = Family::Exclusive;
-    let locks = names.iter().map(|name| locks::named(family, name));
+    let locks = names.iter().map(|name| registry::simulated(family, name));
     let locks: Result<_, String> = locks.collect();
     locks.map_err(|why| Exit::usage(format!("--locks: {why}")))
 }

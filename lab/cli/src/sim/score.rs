@@ -3,8 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use overlock_report::columns::Form;
 use overlock_report::json;
-use overlock_study::score::text::{Form, figures, summary};
+use overlock_study::score::text::{figures, summary};
 use overlock_study::score::{Figure, Folder, Score, simulate_all};
 
 use super::how::{self, How};

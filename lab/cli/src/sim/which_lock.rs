@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use overlock_report::columns::Form;
 use overlock_report::json;
-use overlock_study::score::text::Form;
-use overlock_study::which::{LOCKS, PLACES, cells, describe, draw};
+use overlock_study::which::{LOCKS, cells, describe, draw, places};
 
 use super::how::{self, How};
 use crate::exit::Exit;
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 
 /// Checks the options as [`run`] does.
 pub fn check(args: &Args) -> Result<(), Exit> {
-    let names = PLACES.map(|(name, _, _)| name);
+    let names = places();
     let unknown = args.places.iter();
     let mut unknown = unknown.filter(|place| !names.contains(&place.as_str()));
     if let Some(unknown) = unknown.next() {

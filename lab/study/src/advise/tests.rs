@@ -3,23 +3,27 @@
 use super::*;
 use crate::case::tests::{case, options, rate};
 
-fn question(threads: usize, names: &[&str]) -> Question {
-    let named = |name: &&str| locks::named(Family::Exclusive, name).unwrap();
-    let case = case("micro:cs=200ns:ncs=1us", names[0], threads);
-    Question {
-        machine: case.machine,
-        host: case.host,
-        workload: case.workload,
-        threads,
-        locks: names.iter().map(named).collect(),
-    }
-}
-
 fn answer_of(threads: usize, names: &[&str], curves: bool) -> Advice {
-    let question = question(threads, names);
+    let named = |name: &&str| registry::simulated(Family::Exclusive, name).unwrap();
+    let question = Question {
+        place: case("micro:cs=200ns:ncs=1us", names[0], threads).place,
+        locks: names.iter().map(named).collect(),
+    };
     question
         .answer(&options(300), curves, |_, _, _| ())
         .unwrap()
+}
+
+/// So many threads with locks that make so many operations.
+fn advice_of(threads: usize, locks: &[(&'static str, f64)]) -> Advice {
+    let standing = |&(lock, ops): &(&'static str, f64)| {
+        let mut standing = Standing::new(lock, rate(ops));
+        standing.range = Range::of([ops]);
+        standing
+    };
+    let mut advice = Advice::of(&case("micro", "mcs", threads).place);
+    advice.locks = locks.iter().map(standing).collect();
+    advice
 }
 
 #[test]
@@ -59,18 +63,12 @@ fn the_best_locks_come_first_with_their_ranges() {
 /// In this class the score has an error, by which a figure may be a half or the double.
 #[test]
 fn only_what_is_beyond_the_errors_is_behind() {
-    let standing = |&(lock, ops): &(&'static str, f64)| {
-        Standing::new(lock, case("micro", "mcs", 4), rate(ops))
-    };
     let told = |locks: &[(&'static str, f64)]| {
-        let locks = locks.iter().map(standing).collect_vec();
-        let advice = question(4, &["mcs"]).with(locks, Vec::new());
+        let advice = advice_of(4, locks);
         let level = advice.split(0.4).0;
-        let rows = advice
-            .locks
-            .iter()
-            .map(|lock| advice.row(lock, &level)[5].clone());
-        (rows.collect_vec().join("; "), advice.describe())
+        let rows = advice.locks.iter();
+        let mut rows = rows.map(|lock| advice.row(lock, &level)[5].clone());
+        (rows.join("; "), advice.describe())
     };
     let (sure, text) = told(&[("mcs", 3e6), ("std", 2.9e6), ("ticket", 1e4)]);
     assert_eq!(sure, "level with others; level with mcs; behind mcs");
@@ -101,10 +99,9 @@ fn locks_that_take_fewer_threads_are_left_out() {
 fn a_collapse_has_a_logarithmic_axis_and_what_has_not_settled_is_hollow() {
     let drawn = |last: f64, settled: bool| {
         let curve = |(threads, ops): (usize, f64)| {
-            let mut measured = rate(ops);
-            measured.simulation.settled = Some(settled || threads == 4);
-            let standing = Standing::new("mcs", case("micro", "mcs", 1), measured);
-            question(threads, &["mcs"]).with(vec![standing], Vec::new())
+            let mut advice = advice_of(threads, &[("mcs", ops)]);
+            advice.locks[0].measured.simulation.settled = Some(settled || threads == 4);
+            advice
         };
         let mut advice = curve((4, 1e6));
         advice.curves = [(4, 1e6), (8, last), (16, 0.0)].map(curve).into();

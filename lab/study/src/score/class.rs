@@ -1,6 +1,9 @@
 //! Classes of figures, and the score that this version of the program has in each.
 
+use itertools::Itertools;
 use serde::Serialize;
+
+use crate::case::Place;
 
 /// The page with the score.
 const PAGE: &str = include_str!("../../../../results/score.md");
@@ -22,26 +25,15 @@ pub enum Class {
     Overcommit,
 }
 
-/// The score of a class: of the half that no constant was chosen by.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
-    /// How many figures.
-    pub figures: &'static str,
-    /// Pairs of locks in the right order, of so many.
-    pub orders: &'static str,
-    /// The mean absolute logarithm of simulated over published figures.
-    pub error: f64,
-}
-
 impl Class {
     /// All of them, in the order of the report.
     pub const ALL: [Self; 3] = [Self::OneSocket, Self::AcrossSockets, Self::Overcommit];
 
-    /// The class of so many threads on such a machine.
-    pub fn of(sockets: usize, cpus: usize, threads: usize) -> Self {
-        match threads {
-            _ if threads > cpus => Self::Overcommit,
-            2.. if sockets > 1 => Self::AcrossSockets,
+    /// The class of a load on a machine.
+    pub fn of(place: &Place) -> Self {
+        match place.threads {
+            threads if threads > place.machine.cpus() => Self::Overcommit,
+            2.. if place.machine.sockets > 1 => Self::AcrossSockets,
             _ => Self::OneSocket,
         }
     }
@@ -55,27 +47,25 @@ impl Class {
         }
     }
 
-    /// Its score, if there are figures of it.
-    pub fn known(self) -> Option<Known> {
-        let begin = format!("| {self} | score |");
+    /// The figures, the orders and the error of the half that no constant was chosen by.
+    fn known(self) -> Option<[&'static str; 3]> {
+        let begin = format!("| {self} | score | ");
         let line = PAGE.lines().find_map(|line| line.strip_prefix(&begin))?;
-        let mut cells = line.split('|').map(str::trim);
-        Some(Known {
-            figures: cells.next()?,
-            orders: cells.next()?,
-            error: cells.next()?.parse().ok()?,
-        })
+        line.split(" | ").take(3).collect_array()
     }
 
-    /// The same as a sentence.
+    /// The mean absolute logarithm of simulated over published figures, if there are any.
+    pub fn error(self) -> Option<f64> {
+        self.known()?[2].parse().ok()
+    }
+
+    /// Its score as a sentence.
     pub fn told(self) -> String {
-        let Some(known) = self.known() else {
-            return String::new();
-        };
-        format!(
-            "Of published pairs of locks in this class ({self}) {} are simulated in the right \
-             order; {} figures are off by {:.2} on average, as logarithms.\n",
-            known.orders, known.figures, known.error
-        )
+        self.known().map_or_else(String::new, |[figures, orders, error]| {
+            format!(
+                "Of published pairs of locks in this class ({self}) {orders} are simulated in the \
+                 right order; {figures} figures are off by {error} on average, as logarithms.\n"
+            )
+        })
     }
 }

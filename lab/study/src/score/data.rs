@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::iter;
 use std::path::Path;
-use std::sync::Arc;
 
 use csv::{DeserializeErrorKind, ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
+use overlock_bench::registry;
 use overlock_bench::workload::Workload;
 use overlock_sim::MOST_VCPUS;
 use overlock_sim::host::Host;
@@ -15,8 +15,7 @@ use overlock_sim::machine::Machine;
 use overlock_sim::spec::{self, Spec};
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Measured};
-use crate::locks;
+use crate::case::{Case, Measured, Place};
 
 /// The use that a figure has.
 #[derive(
@@ -220,18 +219,18 @@ impl Folder {
             let titles = reader.headers().map_err(|error| error.to_string())?.clone();
             for record in reader.records() {
                 let row = record.and_then(|record| {
-                    let line = record.position().map_or(0, Position::line);
-                    Ok((line, record.deserialize::<Row>(Some(&titles))?))
+                    let line = record.position().map_or(TITLES, Position::line);
+                    Ok((line, record.deserialize(Some(&titles))?))
                 });
-                let (line, why) = match row {
-                    Ok((line, row)) => match self.figure(row, &figures) {
-                        Ok(figure) => {
-                            figures.push(figure);
-                            continue;
-                        }
-                        Err(why) => (line, why),
-                    },
-                    Err(error) => fault(&error, &titles),
+                let figure = row.map_err(|error| fault(&error, &titles));
+                let figure = figure
+                    .and_then(|(line, row)| self.figure(row, &figures).map_err(|why| (line, why)));
+                let (line, why) = match figure {
+                    Ok(figure) => {
+                        figures.push(figure);
+                        continue;
+                    }
+                    Err(wrong) => wrong,
                 };
                 wrong.push((format!("{}/{file}:{line}", self.name), why));
                 // A title that is wrong is wrong in each row.
@@ -268,11 +267,11 @@ impl Folder {
         if others.any(|other| other.half() != row.half()) {
             return Err(format!("{} is in both halves", row.group));
         }
-        let machine: Arc<Machine> = Arc::new(self.spec(&row.machine)?);
-        let host: Arc<Host> = Arc::new(match row.host.as_str() {
+        let machine: Machine = self.spec(&row.machine)?;
+        let host = match row.host.as_str() {
             "" => Host::threads(),
             host => self.spec(host)?,
-        });
+        };
         let workload: Workload = row.workload.parse()?;
         let (threads, guests, figure) = (row.threads, row.guests.unwrap_or(1), row.figure);
         let unit = unit(&row.unit)?;
@@ -293,19 +292,13 @@ impl Folder {
         if guests == 0 || !threads.is_multiple_of(guests) {
             return Err(format!("{threads} threads in {guests} guests"));
         }
+        let mut place = Place::new(machine, host, workload, threads);
+        place.guests = guests;
         let case = |name: &str| {
-            let lock = locks::named(workload.family(), name)?;
+            let lock = registry::simulated(workload.family(), name)?;
             match lock.most_threads.filter(|&most| threads > most) {
                 Some(most) => Err(format!("{name} takes at most {most} threads")),
-                None => Ok(Case {
-                    machine: Arc::clone(&machine),
-                    host: Arc::clone(&host),
-                    others: 0,
-                    workload,
-                    lock,
-                    threads,
-                    guests,
-                }),
+                None => Ok(place.with(lock)),
             }
         };
         Ok(Figure {

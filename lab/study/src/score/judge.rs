@@ -23,7 +23,7 @@ pub fn simulate_all(
     figures: &[Figure],
     vary: bool,
     options: &Options,
-    done: impl FnMut(usize, usize, &Case) + Send,
+    done: impl FnMut(usize, usize, &Case),
 ) -> Result<Vec<Outcome>, Error> {
     let changes = if vary { vary::COUNT } else { 0 };
     let cases = figures.iter().flat_map(Figure::cases);
@@ -101,8 +101,11 @@ impl Score {
     pub fn new(figures: &[Figure], outcomes: &[Outcome]) -> Self {
         let each = outcomes.len() / figures.iter().flat_map(Figure::cases).count();
         let mut outcomes = outcomes.chunks(each);
-        let line = |figure| Line::new(figure, &mut outcomes);
-        let mut lines: Vec<Line> = figures.iter().map(line).collect();
+        let line = |figure: &Figure| {
+            let outcomes = outcomes.by_ref().take(figure.cases().count());
+            Line::new(figure, &outcomes.collect_vec())
+        };
+        let mut lines = figures.iter().map(line).collect_vec();
         fit(&mut lines);
         let mut groups = parts(&lines, |line| line.row.group.clone());
         let worst = |part: &Part| part.skill.unwrap_or(f64::INFINITY);
@@ -124,40 +127,32 @@ impl Score {
 }
 
 impl Line {
-    /// The next of `outcomes` are those of the figure.
-    fn new<'o>(figure: &Figure, outcomes: &mut impl Iterator<Item = &'o [Outcome]>) -> Self {
-        let case = &figure.case;
-        let mut settled = Some(true);
-        let mut of = |_: &Case| {
-            let outcomes = outcomes.next().unwrap_or_default();
-            let plain = outcomes.first().and_then(|outcome| outcome.as_ref().ok());
-            let plain = plain.and_then(|measured| measured.simulation.settled);
-            settled = settled.and_then(|so_far| Some(so_far && plain?));
-            let each = outcomes.iter().map(|outcome| {
-                let brings = figure.of(outcome.as_ref()?);
-                brings.ok_or_else(|| "there is nothing to compare".to_owned())
-            });
-            each.collect::<Result<Vec<f64>, String>>()
+    /// With the outcomes of each of its cases.
+    fn new(figure: &Figure, outcomes: &[&[Outcome]]) -> Self {
+        let settled = |each: &&[Outcome]| each[0].as_ref().ok()?.simulation.settled;
+        let mut settled = outcomes.iter().map(settled);
+        let of = |outcome: &Outcome| {
+            let brings = figure.of(outcome.as_ref()?);
+            brings.ok_or_else(|| "there is nothing to compare".to_owned())
         };
-        let (ours, over) = (of(case), figure.over.as_ref().map(of).transpose());
-        let simulated = ours.and_then(|ours| match over? {
-            None => Ok(ours),
-            Some(over) => Ok(ours.iter().zip(over).map(|(a, b)| a / b).collect()),
-        });
-        let (simulated, failed) = match simulated {
-            Ok(figures) => (figures, None),
-            Err(why) => (Vec::new(), Some(why)),
+        let simulated = |at: usize| {
+            let figures = outcomes.iter().map(|each| of(&each[at]));
+            let ratio = figures.reduce(|ours, over| Ok(ours? / over?));
+            ratio.expect("a figure has a case")
         };
+        let simulated: Result<Vec<f64>, _> = (0..outcomes[0].len()).map(simulated).collect();
+        let failed = simulated.as_ref().err().cloned();
+        let simulated = simulated.unwrap_or_default();
         Self {
             row: figure.row.clone(),
-            class: Class::of(case.machine.sockets, case.machine.cpus(), case.threads),
+            class: Class::of(&figure.case.place),
             simulated: simulated.first().copied(),
-            settled,
+            settled: settled.try_fold(true, |so_far, one| Some(so_far && one?)),
             range: Range::of(simulated).filter(|range| range.is_regime_change()),
             null: None,
             scaled: None,
             failed,
-            lock: case.lock.name,
+            lock: figure.case.lock.name,
             better: figure.unit.1,
         }
     }

@@ -2,8 +2,11 @@
 
 use std::fs;
 
+use itertools::Itertools;
+use overlock_report::columns::Form;
+
 use super::judge::Part;
-use super::text::{Form, figures as figures_of, summary};
+use super::text::{figures as figures_of, summary};
 use super::*;
 use crate::case::Outcome;
 use crate::case::tests::{options, rate};
@@ -99,72 +102,61 @@ fn ranges_unsettled_figures_and_failures_are_told() {
     assert!(text.contains("| failed |"), "{text}");
 }
 
+/// A part of the row, what is there in its place, and the complaint.
+const WRONG: &str = "\
+small.toml > nowhere > mine.csv:2: unknown machine 'nowhere'
+small > gone > gone.toml
+micro > mikro > unknown workload 'mikro'
+mcs > cohort > no lock 'cohort'
+Mop/s > parsecs > unknown unit 'parsecs'
+Mop/s > ns a thread > unknown unit 'ns a thread'
+2,Mop/s > 0,Mop/s > the figure 0 is not a finite
+2,Mop/s > 1e400,Mop/s > the figure inf is not a finite
+Mop/s > ratio > a ratio, and nothing else
+4,, > 0,, > mine.csv:2: 0 threads are not 1 to
+,Mop/s >  > mine.csv:2: 9 columns, where the first line has 10
+a,, > a,scoer, > mine.csv:2: unknown variant `scoer`
+4,, > -4,, > mine.csv:2: column threads: must be a whole number above 0
+,D, > ,, > group and source must not be empty
+a,, > ,, > group and source must not be empty";
+
 #[test]
 fn what_cannot_be_simulated_is_refused_with_its_line() {
     let refused = |table: &str, says: &str| {
         let why = read(table).unwrap_err();
         assert!(why.contains(says), "{table}: {why}");
+        why
     };
     let row = |from: &str, to: &str| ROW.replace(from, to);
-    let several = [&row("4,,", "0,,"), ROW, &row("mcs", "tikcet")].concat();
+    for line in WRONG.lines() {
+        let [from, to, says] = line.split(" > ").collect_array().unwrap();
+        refused(&(HEADER.to_owned() + &row(from, to)), says);
+    }
+    let none = row("4,,", "0,,");
+    let several = [&none, ROW, &row("mcs", "tikcet")].concat();
     let meant = "mine.csv:4: there is no lock 'tikcet' to simulate; did you mean 'ticket'?";
+    let halves = ROW.to_owned() + &row("a,,", "a,calibrate,");
     for (rows, says) in [
-        (row("small.toml", "nowhere"), "unknown machine 'nowhere'"),
-        (row("small", "gone"), "gone.toml"),
-        (row("micro", "mikro"), "unknown workload 'mikro'"),
-        (row("mcs", "cohort"), "no lock 'cohort'"),
-        (row("Mop/s", "parsecs"), "unknown unit 'parsecs'"),
-        (row("Mop/s", "ns a thread"), "unknown unit 'ns a thread'"),
-        (row("2,Mop/s", "0,Mop/s"), "the figure 0 is not a finite"),
-        (
-            row("2,Mop/s", "1e400,Mop/s"),
-            "the figure inf is not a finite",
-        ),
-        (row("Mop/s", "ratio"), "a ratio, and nothing else"),
         (several.clone(), "mine.csv:2: 0 threads are not 1 to"),
         (several, meant),
-        (
-            row(",Mop/s", ""),
-            "mine.csv:2: 9 columns, where the first line has 10",
-        ),
-        (
-            ROW.to_owned() + &row("a,,", "a,calibrate,"),
-            "mine.csv:3: a is in both halves",
-        ),
-        (
-            row("a,,", "a,scoer,"),
-            "mine.csv:2: unknown variant `scoer`",
-        ),
-        (
-            row("4,,", "-4,,"),
-            "mine.csv:2: column threads: must be a whole number above 0",
-        ),
-        (row(",D,", ",,"), "group and source must not be empty"),
-        (row("a,,", ",,"), "group and source must not be empty"),
-        (
-            row(",Mop/s", "") + &row("4,,", "0,,"),
-            "mine.csv:3: 0 threads",
-        ),
-        (row("4,,", "0,,").repeat(22), "\n2 more lines are wrong"),
+        (halves, "mine.csv:3: a is in both halves"),
+        (row(",Mop/s", "") + &none, "mine.csv:3: 0 threads"),
+        (none.repeat(22), "\n2 more lines are wrong"),
         (String::new(), " has no figures"),
     ] {
         refused(&(HEADER.to_owned() + &rows), says);
     }
-    refused(
-        "group,source\na,D\n",
-        "mine.csv:1: missing column `machine`",
-    );
+    let missing = "mine.csv:1: missing column `machine`";
+    refused("group,source\na,D\n", missing);
     let titled = |title: &str| HEADER.replace("half", title) + ROW;
     refused(&titled("unit"), "mine.csv:1: duplicate column `unit`");
-    refused(
-        &titled("hafl"),
-        "mine.csv:1: unknown column `hafl`, expected one of `group`",
-    );
+    let unknown = "mine.csv:1: unknown column `hafl`, expected one of `group`";
     // The list of locks is said once, and a wrong title once for all rows.
-    let why = read(&(HEADER.to_owned() + &row("mcs", "tikcet") + &row("mcs", "cohort")));
-    assert_eq!(why.unwrap_err().matches("ocks are ").count(), 1);
-    let why = read(&(titled("hafl") + ROW)).unwrap_err();
+    let why = refused(&(titled("hafl") + ROW), unknown);
     assert_eq!(why.lines().count(), 1, "{why}");
+    let locks = row("mcs", "tikcet") + &row("mcs", "cohort");
+    let why = refused(&(HEADER.to_owned() + &locks), "no lock 'cohort'");
+    assert_eq!(why.matches("ocks are ").count(), 1);
     // A group without a half is in the half `score`.
     folder(&(ROW.to_owned() + &row("a,,", "a,score,")));
 }

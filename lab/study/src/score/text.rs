@@ -2,21 +2,13 @@
 
 use std::iter::once;
 
-use overlock_report::columns::{NOTHING, optional, table};
+use itertools::Itertools;
+use overlock_report::columns::{Form, NOTHING, optional};
 use overlock_report::numbers::significant;
 
 use super::Class;
 use super::judge::{Line, ORDERS_GOAL, Part, Score};
 use crate::vary::Range;
-
-/// How a text is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Columns for a terminal.
-    Plain,
-    /// Tables in Markdown.
-    Markdown,
-}
 
 /// The columns with numbers.
 const NUMBERS: fn(usize) -> bool = |column| (2..8).contains(&column);
@@ -31,7 +23,7 @@ pub fn summary(form: Form, score: &Score) -> String {
     let rows = |first, last, parts: &[Part], about: fn(&Part) -> String| {
         let titles: Vec<&str> = once(first).chain(PARTS).chain([last]).collect();
         let lines = parts.iter().map(|part| cells(part).chain([about(part)]));
-        rows(form, &titles, NUMBERS, lines)
+        form.table(&titles, lines, NUMBERS)
     };
     let groups = "group, the worst first";
     let groups = rows(groups, "document", &score.groups, |group| {
@@ -80,8 +72,8 @@ fn cells(part: &Part) -> impl Iterator<Item = String> + use<> {
 pub fn figures(form: Form, score: &Score) -> String {
     let titles =
         "group, machine, workload, lock, threads, published, simulated, over it, unit, seen";
-    let titles: Vec<&str> = titles.split(", ").collect();
-    rows(form, &titles, NUMBERS, score.figures.iter().map(figure))
+    let titles = titles.split(", ").collect_vec();
+    form.table(&titles, score.figures.iter().map(figure), NUMBERS)
 }
 
 fn figure(line: &Line) -> [String; 10] {
@@ -111,21 +103,4 @@ fn figure(line: &Line) -> [String; 10] {
         row.unit.clone(),
         row.seen.clone(),
     ]
-}
-
-/// A table, with numbers in the columns of which `is_number` is true.
-pub(crate) fn rows(
-    form: Form,
-    titles: &[&str],
-    is_number: fn(usize) -> bool,
-    rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>,
-) -> String {
-    if form == Form::Plain {
-        return table(titles.to_vec(), rows, is_number);
-    }
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let titles: Vec<String> = titles.iter().map(|&title| title.to_owned()).collect();
-    let rule = format!("|{}\n", "---|".repeat(titles.len()));
-    let rows = rows.into_iter().map(|row| line(row.into_iter().collect()));
-    line(titles) + &rule + &rows.collect::<String>()
 }

@@ -1,12 +1,10 @@
 //! Results, however a sweep is killed and goes on.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use overlock_bench::registry::Family;
 
 use super::*;
-use crate::case::tests::rate;
+use crate::case::Options;
+use crate::case::tests::{options, rate};
 
 /// The small ticket takes 127 vCPUs.
 fn grid() -> Grid {
@@ -88,22 +86,19 @@ fn simulations_depend_on_their_settings_alone() {
         grid.machines[0] = vec![4];
         grid.workloads = loads.map(ToString::to_string).collect();
         grid.locks = locks.map(|lock| lock.name.to_owned()).collect();
-        let (keys, interrupt) = (grid.keys().unwrap(), Arc::default());
-        let round = Duration::from_secs_f64(grid.seconds);
-        let simulated = |at: usize| keys[at].case().simulate(1, round, &interrupt);
-        let all = |numbers: Vec<usize>, jobs| {
-            let mut all = vec![None; keys.len()];
-            let ended = |at: usize, outcome: Result<Outcome, Error>| {
-                all[at] = Some(outcome?.unwrap());
-                Ok::<(), Error>(())
+        let mut cases = grid.keys().unwrap().iter().map(Key::case).collect_vec();
+        let all = |cases: &[Case], jobs| {
+            let options = Options {
+                jobs,
+                ..options(100)
             };
-            case::run(numbers.into_iter(), jobs, &interrupt, simulated, ended).unwrap();
-            all
+            case::outcomes(cases, &options, |_, _, _| ()).unwrap()
         };
-        let forwards = all((0..keys.len()).collect(), 1);
-        let backwards = all((0..keys.len()).rev().collect(), 4);
-        for ((one, other), key) in forwards.iter().zip(&backwards).zip(&keys) {
-            assert!(one == other && one.is_some(), "{key}");
+        let forwards = all(&cases, 1);
+        cases.reverse();
+        let backwards = all(&cases, 4);
+        for ((one, other), case) in forwards.iter().rev().zip(&backwards).zip(&cases) {
+            assert!(one == other && one.is_ok(), "{case:?}");
         }
     }
 }

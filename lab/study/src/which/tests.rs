@@ -1,29 +1,21 @@
 //! Cells, and what is said of them.
 
-use overlock_bench::registry::Family;
+use overlock_bench::registry::{self, Family};
 
 use super::*;
 use crate::case::tests::{case, options, rate};
-use crate::{locks, vary};
+use crate::vary;
 
 /// A cell whose locks have these ranges, which the error of the score widens by a factor of 1.25.
 fn cell(locks: &[(&'static str, f64, f64)]) -> Cell {
-    let case = case("micro", "mcs", 16);
-    let question = Question {
-        machine: Arc::clone(&case.machine),
-        host: Arc::clone(&case.host),
-        workload: case.workload,
-        threads: case.threads,
-        locks: Vec::new(),
-    };
-    let error = 1.25_f64.ln();
     let standing = |&(lock, low, high): &(_, f64, f64)| {
-        let mut standing = Standing::new(lock, case.clone(), rate(high));
+        let mut standing = Standing::new(lock, rate(high));
         standing.range = Some(Range { low, high });
         standing
     };
-    let advice = question.with(locks.iter().map(standing).collect(), Vec::new());
-    let (place, section, level) = ("8", "short", 2.0);
+    let mut advice = Advice::of(&case("micro", "mcs", 16).place);
+    advice.locks = locks.iter().map(standing).collect();
+    let (place, section, level, error) = ("8", "short", 2.0, 1.25_f64.ln());
     Cell {
         place,
         section,
@@ -35,11 +27,11 @@ fn cell(locks: &[(&'static str, f64, f64)]) -> Cell {
 
 #[test]
 fn a_cell_has_all_locks_and_the_ranges_of_the_best() {
-    let lock = |name| locks::named(Family::Exclusive, name).unwrap();
+    let lock = |name| registry::simulated(Family::Exclusive, name).unwrap();
     let all = ["ticket", "unfair", "mcs"].map(lock);
     let mut count = 0;
     let cells = cells(&["8".to_owned()], &all, &options(100), |_, _, _| count += 1).unwrap();
-    assert_eq!(cells.len(), LEVELS.len() * SECTIONS.len());
+    assert_eq!(cells.len(), LEVELS.len() * rows(SECTIONS).count());
     assert_eq!(count, cells.len() * (3 + VARIED * vary::COUNT));
     for cell in &cells {
         assert_eq!((cell.advice.locks.len(), cell.advice.failed.len()), (3, 0));
@@ -87,10 +79,10 @@ fn the_page_is_that_of_the_score_and_of_these_classes() {
     for class in Class::ALL {
         has(&scored(class).unwrap(), 1);
     }
-    for (_, about, _) in PLACES {
+    for [_, about, _] in rows(PLACES) {
         has(&format!("| {about} | "), LEVELS.len());
     }
-    for (section, about, _) in SECTIONS {
+    for [section, about, _] in rows(SECTIONS) {
         has(&format!(" {section}: {about} |"), 1);
     }
     for lock in LOCKS {
