@@ -92,9 +92,9 @@ pub enum Signal {
         /// The time.
         at: Time,
     },
-    /// A line was watched, and its core has lost it or it has changed. The request is the last one
-    /// of the watcher, as if made when it began to watch.
-    Lost(Request),
+    /// Lines were watched, and their cores have lost them or they have changed. The numbers of
+    /// their watchers for [`Cache::watcher`]: the first, and the one after the last.
+    Lost(usize, usize),
 }
 
 /// Counts of line transfers.
@@ -119,6 +119,8 @@ pub struct Cache {
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
+    /// The watchers of which signals tell. Most signals would be as many, and larger.
+    lost: Vec<Request>,
 }
 
 impl Cache {
@@ -131,6 +133,7 @@ impl Cache {
             random: Random::seed_from_u64(seed),
             traffic: Traffic::default(),
             signals: Vec::new(),
+            lost: Vec::new(),
         }
     }
 
@@ -152,6 +155,13 @@ impl Cache {
     /// Forgets all signals, on which the caller has acted.
     pub fn forget_signals(&mut self) {
         self.signals.clear();
+        self.lost.clear();
+    }
+
+    /// Returns the last request of a watcher that has lost its line, as if made when it began to
+    /// watch.
+    pub fn watcher(&self, number: usize) -> Request {
+        self.lost[number]
     }
 
     /// Returns the line of an address.

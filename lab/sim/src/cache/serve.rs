@@ -174,11 +174,14 @@ impl Cache {
 
     /// Notifies all watchers but one.
     pub(super) fn lose(&mut self, line: usize, but: usize) {
-        let watchers = &mut self.lines[line].watchers;
+        let (watchers, first) = (&mut self.lines[line].watchers, self.lost.len());
         let stays = watchers.iter().position(|watcher| watcher.is_of(but));
         let stays = stays.map(|index| watchers.remove(index));
-        self.signals.extend(watchers.drain(..).map(Signal::Lost));
+        self.lost.append(watchers);
         watchers.extend(stays);
+        if first < self.lost.len() {
+            self.signals.push(Signal::Lost(first, self.lost.len()));
+        }
     }
 }
 

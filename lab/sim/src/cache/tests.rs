@@ -205,14 +205,17 @@ impl Scene {
                     false => (at, Step::Ends(request.vcpu as usize)),
                 },
                 Signal::Serve { line, at } => (at, Step::Serve(line)),
-                Signal::Lost(watcher) => {
-                    let vcpu = watcher.vcpu as usize;
-                    self.show(vcpu, "!");
-                    lost[vcpu] += 1;
+                Signal::Lost(first, end) => {
+                    for number in first..end {
+                        let vcpu = self.cache.watcher(number).vcpu as usize;
+                        self.show(vcpu, "!");
+                        lost[vcpu] += 1;
+                    }
                     continue;
                 }
             });
         }
+        self.cache.forget_signals();
         let after = self.rights();
         for rights in &after {
             let [readers, writers] =

@@ -88,7 +88,11 @@ impl Engine {
                     self.next_serve = Some((line, at));
                 }
                 Signal::Serve { line, at } => self.plan(at, Event::Serve(line)),
-                Signal::Lost(watcher) => self.notices_loss(watcher),
+                Signal::Lost(first, end) => {
+                    for watcher in first..end {
+                        self.notices_loss(self.cache.watcher(watcher));
+                    }
+                }
             }
         }
         self.cache.forget_signals();
