@@ -39,6 +39,8 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus as Random;
 use rustc_hash::FxHashMap;
@@ -48,7 +50,7 @@ use crate::time::Time;
 use line::Line;
 pub use line::Request;
 use map::Map;
-pub use serve::Loaded;
+pub use serve::Granted;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -81,10 +83,10 @@ pub enum Answer {
 }
 
 /// A request of the cache to its caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// An access is done, or the line that a buffered store needs has arrived.
-    Done(Loaded),
+    Done(Granted),
     /// Call [`Cache::serve`] for the line at `at`.
     Serve {
         /// The line.
@@ -92,9 +94,9 @@ pub enum Signal {
         /// The time.
         at: Time,
     },
-    /// Lines were watched, and their cores have lost them or they have changed. The numbers of
-    /// their watchers for [`Cache::watcher`]: the first, and the one after the last.
-    Lost(usize, usize),
+    /// A line was watched, and cores have lost it or it has changed. The numbers of its watchers
+    /// for [`Cache::watcher`].
+    Lost(Range<u32>),
 }
 
 /// Counts of line transfers.
@@ -119,7 +121,8 @@ pub struct Cache {
     random: Random,
     traffic: Traffic,
     signals: Vec<Signal>,
-    /// The watchers of which signals tell. Most signals would be as many, and larger.
+    /// The watchers of which signals tell. A signal for each watcher would be most of the signals,
+    /// and would make each one larger.
     lost: Vec<Request>,
 }
 
@@ -148,8 +151,8 @@ impl Cache {
     }
 
     /// Returns the signal of that number.
-    pub fn signal(&self, number: usize) -> Option<&Signal> {
-        self.signals.get(number)
+    pub fn signal(&self, number: usize) -> Option<Signal> {
+        self.signals.get(number).cloned()
     }
 
     /// Forgets all signals, on which the caller has acted.
@@ -160,8 +163,8 @@ impl Cache {
 
     /// Returns the last request of a watcher that has lost its line, as if made when it began to
     /// watch.
-    pub fn watcher(&self, number: usize) -> Request {
-        self.lost[number]
+    pub fn watcher(&self, number: u32) -> Request {
+        self.lost[number as usize]
     }
 
     /// Returns the line of an address.

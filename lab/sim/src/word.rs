@@ -78,6 +78,7 @@ macro_rules! word {
                 engine::store(store, effect);
             }
 
+            /// Loads in a simulation. Most polls are outside of it, and shorter without this.
             fn load_inside(&self, order: Ordering) -> $int {
                 if let Some((bits, value)) = engine::stores_of_unobserved(self.address()) {
                     return self.0.load(order) & !(bits as $int) | value as $int;

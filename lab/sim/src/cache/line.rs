@@ -45,8 +45,21 @@ pub(super) struct Sharers {
     pub cores: Vec<bool>,
     /// How many there are at each place.
     pub counts: Vec<u16>,
-    /// Whether the last-level cache of each place has a copy.
-    pub near: Vec<bool>,
+}
+
+impl Sharers {
+    /// Adds a core. Returns whether it is the first one of its place.
+    #[inline(always)]
+    pub fn insert(&mut self, core: usize, place: usize) -> bool {
+        let is_new = !std::mem::replace(&mut self.cores[core], true);
+        self.counts[place] += u16::from(is_new);
+        is_new && self.counts[place] == 1
+    }
+
+    /// Whether the last-level cache of this place has a copy.
+    pub fn are_near(&self, place: usize) -> bool {
+        self.counts[place] > 0
+    }
 }
 
 /// The copies of a line.
@@ -108,11 +121,11 @@ impl Line {
         let Copies::Shared(sharers) = &mut self.copies else {
             return;
         };
-        // The first reader of a place affects waiting requests near it, and all that invalidate
-        // copies. Another one affects only those of its own core: it is as near as a copy that
-        // they wait for already.
-        if map.insert(sharers, core, place) {
-            self.comes_nearer(now, map, |other| map.way(place, other).shares_cache);
+        // The first reader of a place, to which the line has come from another, affects waiting
+        // requests near it, and all that invalidate copies. Another reader affects only those of
+        // its own core: it is as near as a copy that they wait for already.
+        if sharers.insert(core, place) {
+            self.comes_nearer(now, map, |other| other == place);
         } else if !self.queue.are_here(now) {
             self.redirect(map, |request, _| request.core as usize == core);
         }

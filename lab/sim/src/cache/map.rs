@@ -10,11 +10,6 @@ use crate::time::Time;
 pub(super) struct Way {
     /// The cost of a transfer.
     transfer: Time,
-    /// Whether a request follows the line when it moves, in all bits: a branch by a flag would
-    /// mostly be predicted wrongly.
-    follows: u64,
-    /// Whether they have a last-level cache in common, or a socket.
-    pub shares_cache: bool,
     pub shares_socket: bool,
 }
 
@@ -43,15 +38,9 @@ impl Map {
             (number as u32, machine.stop_of(core) as u32)
         };
         let costs = &machine.costs;
-        let way = |from, to| {
-            let transfer = machine.transfer(from, to);
-            let shares_cache = from == to;
-            Way {
-                transfer,
-                follows: mask(!shares_cache),
-                shares_cache,
-                shares_socket: from.socket == to.socket,
-            }
+        let way = |from, to| Way {
+            transfer: machine.transfer(from, to),
+            shares_socket: from.socket == to.socket,
         };
         let all = |from| machine.places().map(move |to| way(from, to));
         let ways: Vec<Way> = machine.places().flat_map(all).collect();
@@ -124,26 +113,11 @@ impl Map {
         let mut sharers = Sharers {
             cores: vec![false; self.cores.len()],
             counts: vec![0; self.places],
-            near: vec![false; self.places],
         };
         for core in cores {
-            self.insert(&mut sharers, core, self.cores[core].0 as usize);
+            sharers.insert(core, self.cores[core].0 as usize);
         }
         sharers
-    }
-
-    /// Adds a core to those that share a line. Returns whether it is the first one of its place.
-    #[inline(always)]
-    pub fn insert(&self, sharers: &mut Sharers, core: usize, place: usize) -> bool {
-        let is_new = !std::mem::replace(&mut sharers.cores[core], true);
-        sharers.counts[place] += u16::from(is_new);
-        let is_first = is_new && sharers.counts[place] == 1;
-        if is_first {
-            for (near, way) in sharers.near.iter_mut().zip(self.ways_to(place)) {
-                *near |= way.shares_cache;
-            }
-        }
-        is_first
     }
 
     /// Whether a core of this socket shares a line.
@@ -156,32 +130,35 @@ impl Map {
     /// cache follows the line when it moves.
     #[inline(always)]
     pub fn arrival(&self, line: &Line, request: &Request) -> Time {
-        let way = line.home * self.places + request.place as usize;
+        let place = request.place as usize;
+        let way = line.home * self.places + place;
         let (follows, travels) = match &line.copies {
             _ if line.has(request.core as usize, request.access) => {
                 return request.requested_at.max(line.arrival);
             }
             // So it is for hundreds of requests whenever the line moves.
-            Copies::Owned(_) => (self.ways[way].follows, self.travels(way, request)),
+            Copies::Owned(_) => (line.home != place, self.travels(way, request)),
             copies => self.to_others(copies, way, *request),
         };
         let waits = line.since.saturating_sub(request.requested_at);
-        request.requested_at + Time::ps(waits.as_ps() & follows) + travels
+        // A branch would mostly be predicted wrongly.
+        let mask = u64::from(follows).wrapping_neg();
+        request.requested_at + Time::ps(waits.as_ps() & mask) + travels
     }
 
     /// Returns whether a request for a line without an owner follows it, and how long it travels.
     #[inline(never)]
-    fn to_others(&self, copies: &Copies, way: usize, request: Request) -> (u64, Time) {
+    fn to_others(&self, copies: &Copies, way: usize, request: Request) -> (bool, Time) {
         let Copies::Shared(sharers) = copies else {
-            return (0, self.part(self.machine.costs.memory, &request));
+            return (false, self.part(self.machine.costs.memory, &request));
         };
-        let near = sharers.near[request.place as usize];
+        let near = sharers.are_near(request.place as usize);
         let travels = match request.access.is_load() {
             true if near && self.machine.inclusive => self.answer(&request),
             true => self.travels(way, &request),
             false => self.part(self.invalidation(sharers, &request), &request),
         };
-        (mask(!near), travels)
+        (!near, travels)
     }
 
     /// Returns the part of a transfer until the request is at the home of the line.
@@ -197,7 +174,7 @@ impl Map {
         let Copies::Shared(sharers) = &line.copies else {
             return false;
         };
-        let is_near = self.machine.inclusive && sharers.near[request.place as usize];
+        let is_near = self.machine.inclusive && sharers.are_near(request.place as usize);
         is_near && request.access.is_load() && !sharers.cores[request.core as usize]
     }
 
@@ -224,8 +201,4 @@ impl Map {
             .map(|(_, way)| way.transfer);
         costs.max().unwrap_or(self.machine.costs.shared)
     }
-}
-
-fn mask(flag: bool) -> u64 {
-    u64::from(flag).wrapping_neg()
 }

@@ -7,20 +7,20 @@ use super::{Access, Cache, Random, Signal};
 use crate::machine::Costs;
 use crate::time::Time;
 
-/// An access that has waited for its line.
+/// An answered request: the line has been granted to its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loaded {
-    /// Its request, which is answered.
+pub struct Granted {
+    /// The request.
     pub request: Request,
-    /// When it is done.
+    /// When its access is done, or the line is there for its buffered store.
     pub at: Time,
 }
 
 impl Cache {
     /// Serves the requests that are due.
     pub fn serve(&mut self, mut now: Time, line: usize) {
-        while let Some(loaded) = self.serve_until(&mut now, line, Time::ZERO, |_| None) {
-            self.signals.push(Signal::Done(loaded));
+        while let Some(granted) = self.serve_until(&mut now, line, Time::ZERO, |_| None) {
+            self.signals.push(Signal::Done(granted));
         }
     }
 
@@ -35,8 +35,8 @@ impl Cache {
         now: &mut Time,
         line: usize,
         mut until: Time,
-        mut watches: impl FnMut(&Loaded) -> Option<Time>,
-    ) -> Option<Loaded> {
+        mut watches: impl FnMut(&Granted) -> Option<Time>,
+    ) -> Option<Granted> {
         let mut is_read = false;
         if self.lines[line].leaving.is_some() && !self.leaves(*now, line) {
             return None;
@@ -83,9 +83,9 @@ impl Cache {
             let at = *now + travels + costs.hit;
             self.traffic.near += 1;
             state.add_sharer(*now, &self.map, &request);
-            let loaded = Loaded { request, at };
-            let Some(earlier) = watches(&loaded) else {
-                return Some(loaded);
+            let granted = Granted { request, at };
+            let Some(earlier) = watches(&granted) else {
+                return Some(granted);
             };
             state.watchers.push(request.made_at(at));
             until = until.min(earlier);
@@ -121,7 +121,7 @@ impl Cache {
         let at = arrives + self.takes(request.access);
         self.grant(now, line, &request, arrives);
         self.lines[line].free = at;
-        self.signals.push(Signal::Done(Loaded { request, at }));
+        self.signals.push(Signal::Done(Granted { request, at }));
         true
     }
 
@@ -132,10 +132,10 @@ impl Cache {
         let is_read = request.access == Access::Read;
         let state = &mut self.lines[line];
         let was_at = state.home;
-        let way = *self.map.way(was_at, place);
+        let shares_socket = self.map.way(was_at, place).shares_socket;
         let (owner, near) = match &state.copies {
             Copies::None => (None, None),
-            Copies::Owned(owner) => (Some(*owner), Some(way.shares_socket)),
+            Copies::Owned(owner) => (Some(*owner), Some(shares_socket)),
             Copies::Shared(sharers) => (None, Some(self.map.is_on_socket(sharers, place))),
         };
         match near {
@@ -157,7 +157,7 @@ impl Cache {
         // A read takes over a changed line, since the reader is likely to change it next.
         state.copies = Copies::Owned(core);
         state.arrival = arrives;
-        if !way.shares_cache {
+        if was_at != place {
             state.since = arrives;
         }
         state.home = place;
@@ -180,7 +180,8 @@ impl Cache {
         self.lost.append(watchers);
         watchers.extend(stays);
         if first < self.lost.len() {
-            self.signals.push(Signal::Lost(first, self.lost.len()));
+            let lost = first as u32..self.lost.len() as u32;
+            self.signals.push(Signal::Lost(lost));
         }
     }
 }

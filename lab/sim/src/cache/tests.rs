@@ -200,13 +200,13 @@ impl Scene {
         let mut lost = vec![0; self.vcpus.len()];
         for signal in std::mem::take(&mut self.cache.signals) {
             self.steps.insert(match signal {
-                Signal::Done(Loaded { request, at }) => match request.buffered {
+                Signal::Done(Granted { request, at }) => match request.buffered {
                     true => (at, Step::Owned(request.vcpu as usize)),
                     false => (at, Step::Ends(request.vcpu as usize)),
                 },
                 Signal::Serve { line, at } => (at, Step::Serve(line)),
-                Signal::Lost(first, end) => {
-                    for number in first..end {
+                Signal::Lost(watchers) => {
+                    for number in watchers {
                         let vcpu = self.cache.watcher(number).vcpu as usize;
                         self.show(vcpu, "!");
                         lost[vcpu] += 1;
@@ -304,12 +304,12 @@ fn no_load_is_answered_ahead_after_the_end_of_a_watch() {
         }
         cache.forget_signals();
         let (mut now, mut ends) = (Time::ns(1010), Vec::new());
-        let loaded = cache.serve_until(&mut now, 0, Time::MAX, |loaded| {
-            ends.push(loaded.at.as_ns());
+        let granted = cache.serve_until(&mut now, 0, Time::MAX, |granted| {
+            ends.push(granted.at.as_ns());
             let is_first = ends.len() == 1;
             Some(if is_first { Time::ns(end) } else { Time::MAX })
         });
-        assert!(loaded.is_none());
+        assert!(granted.is_none());
         assert_eq!(ends, [1022, 1033][..answered]);
         let at = Time::ns(1010 + 11 * answered as u64);
         assert_eq!(cache.signals, [Signal::Serve { line: 0, at }]);

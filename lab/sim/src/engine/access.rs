@@ -4,7 +4,7 @@ use super::events::Event;
 use super::state::Engine;
 use super::vcpu::Doing;
 use crate::account::State;
-use crate::cache::{Access, Answer, Loaded, Signal};
+use crate::cache::{Access, Answer, Granted, Signal};
 use crate::time::Time;
 
 impl Engine {
@@ -82,15 +82,15 @@ impl Engine {
         let mut next = 0;
         while let Some(signal) = self.cache.signal(next) {
             next += 1;
-            match *signal {
-                Signal::Done(loaded) => self.loaded(loaded),
+            match signal {
+                Signal::Done(granted) => self.granted(granted),
                 Signal::Serve { line, at } if self.serves && self.next_serve.is_none() => {
                     self.next_serve = Some((line, at));
                 }
                 Signal::Serve { line, at } => self.plan(at, Event::Serve(line)),
-                Signal::Lost(first, end) => {
-                    for watcher in first..end {
-                        self.notices_loss(self.cache.watcher(watcher));
+                Signal::Lost(watchers) => {
+                    for number in watchers {
+                        self.notices_loss(self.cache.watcher(number));
                     }
                 }
             }
@@ -102,8 +102,8 @@ impl Engine {
     pub fn serves(&mut self, mut line: usize) {
         loop {
             let first = self.events.peek().unwrap_or(Time::MAX);
-            if let Some(loaded) = self.serves_until(line, first.min(self.next_check)) {
-                self.goes_on(&loaded);
+            if let Some(granted) = self.serves_until(line, first.min(self.next_check)) {
+                self.goes_on(&granted);
                 continue;
             }
             self.serves = true;
@@ -123,11 +123,11 @@ impl Engine {
     }
 
     /// Serves the queue of a line as long as spinners load the word in vain, until then at most.
-    fn serves_until(&mut self, line: usize, until: Time) -> Option<Loaded> {
-        let watches = |loaded: &Loaded| {
+    fn serves_until(&mut self, line: usize, until: Time) -> Option<Granted> {
+        let watches = |granted: &Granted| {
             self.handled += 1;
-            let vcpu = loaded.request.vcpu as usize;
-            let end = self.ahead[vcpu].watches(&mut self.vcpus[vcpu], loaded)?;
+            let vcpu = granted.request.vcpu as usize;
+            let end = self.ahead[vcpu].watches(&mut self.vcpus[vcpu], granted)?;
             self.events.plan_of(vcpu, end);
             Some(end)
         };
@@ -135,16 +135,16 @@ impl Engine {
     }
 
     /// An access is done, or a line has arrived for a store.
-    fn loaded(&mut self, loaded: Loaded) {
-        if loaded.request.buffered {
-            self.plan(loaded.at, Event::Owned(loaded.request));
-        } else if !self.watches_ahead(&loaded) {
-            self.goes_on(&loaded);
+    fn granted(&mut self, granted: Granted) {
+        if granted.request.buffered {
+            self.plan(granted.at, Event::Owned(granted.request));
+        } else if !self.watches_ahead(&granted) {
+            self.goes_on(&granted);
         }
     }
 
     /// Its vCPU goes on then.
-    fn goes_on(&mut self, &Loaded { request, at }: &Loaded) {
+    fn goes_on(&mut self, &Granted { request, at }: &Granted) {
         let vcpu = request.vcpu as usize;
         self.settles_from(vcpu, request.requested_at);
         self.goes(vcpu, at);

@@ -101,8 +101,8 @@ impl Spin {
 
 /// How often a spinner polls in the time between, if an iteration of its loop takes so long.
 fn polls(since: Time, until: Time, iteration: Time) -> u64 {
-    let iteration = iteration.as_ps().max(1);
-    (until - since).as_ps().div_ceil(iteration).max(1)
+    let spun = (until - since).as_ps();
+    spun.div_ceil(iteration.as_ps()).max(1)
 }
 
 /// Loads the word of a wait, and judges its value.
@@ -198,9 +198,8 @@ impl Engine {
             // It has not loaded the word yet, but judged a value that was older.
             return self.settles(vcpu);
         }
-        let iteration = self.machine.costs.turn.as_ps().max(1);
-        let spun = (self.now - since).as_ps().max(1);
-        let at = since + Time::ps(spun.next_multiple_of(iteration));
+        let iteration = self.machine.costs.turn;
+        let at = since + iteration.times(polls(since, self.now, iteration));
         if self.goes_ahead(&watcher, at) {
             self.cache.request_ahead(self.now, watcher.made_at(at));
         } else if matches!(self.vcpus[vcpu].doing, Doing::Watch { .. } | Doing::Ahead) {

@@ -57,8 +57,8 @@ fn both_modes_of_the_hybrid_lock_are_counted() {
     let (report, operations) = round("hybrid");
     let (queued, unfair) = report.modes;
     assert!(queued > 10 && unfair > 10, "{queued} and {unfair}");
-    // All others found it free. The holder, and the vCPU before it, may not have counted yet.
-    assert!(queued + unfair <= operations + 2, "{queued} and {unfair}");
+    // All others found it free. Each of the six vCPUs may have lost its CPU before it counts one.
+    assert!(queued + unfair <= operations + 6, "{queued} and {unfair}");
 }
 
 /// Fails where guests share a site: the work would be that of one.
