@@ -77,13 +77,24 @@ fn figures_of_others_are_scored() {
     .unwrap();
     fs::write(dir.path().join("wrong.csv"), row.replace("mine,me", ",me")).unwrap();
     let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    // Not even the text of a machine that no row names is read.
+    fs::write(dir.path().join("other.toml"), b"\xff").unwrap();
     let told = |name: &str| score(&["--data", &file(name), "--seconds", "0.001"]);
     let mine = told("mine.csv").success();
     mine.stdout(predicate::str::contains("pthread_mutex").and(predicate::str::contains("mine")));
     // All tables of a folder are read.
     refused(told(""), &["wrong.csv:2: the columns group and source"]);
-    refused(told("mine.toml"), &["mine.toml: Not a directory"]);
-    fs::remove_file(file("wrong.csv")).unwrap();
+    refused(
+        told("mine.toml"),
+        &["mine.toml: must be a folder, or a file"],
+    );
+    fs::rename(file("wrong.csv"), file("wrong.CSV")).unwrap();
+    let mut bare = overlock_lab();
+    bare.args(["sim", "score", "--data", "wrong.CSV"])
+        .current_dir(&dir);
+    bare.assert()
+        .stderr(predicate::str::contains(" wrong.CSV:2: "));
+    fs::remove_file(file("wrong.CSV")).unwrap();
     told("").success();
 }
 

@@ -12,6 +12,7 @@ mod key;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::{fs, io};
 
 use serde::Serialize;
@@ -105,7 +106,7 @@ pub fn with<T: Spec>(of: &T, key: &str, value: &str) -> Result<T, String> {
 
 /// As [`parse`], where the name may also be one of `bases`, or a file ([`is_file`]).
 pub fn read<T: Spec>(text: &str, bases: Bases<'_, T>) -> Result<T, String> {
-    read_in(text, bases, contents)
+    read_in(text, bases, |name| contents(name.as_ref()))
 }
 
 /// As [`read`], where `contents` has the text of a file of that name.
@@ -133,12 +134,13 @@ pub fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-fn contents(path: &str) -> Result<String, String> {
+/// The text of such a file.
+pub fn contents(path: &Path) -> Result<String, String> {
     let read = || match fs::metadata(path)? {
         about if about.is_file() && about.len() <= MOST_BYTES => fs::read_to_string(path),
         _ => Err(io::Error::other("must be a regular file of at most 1 MiB")),
     };
-    read().map_err(|error| format!("{path}: {error}"))
+    read().map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Returns the name of what such a text changes: a preset, or another base; of a file, its base.
@@ -148,7 +150,7 @@ pub fn base(text: &str) -> Result<String, String> {
     if !is_file(name) {
         return Ok(name.to_owned());
     }
-    let base = parsed(&contents(name)?).and_then(|mut table| base_of(&mut table));
+    let base = parsed(&contents(name.as_ref())?).and_then(|mut table| base_of(&mut table));
     base.map_err(|why| format!("{name}: {why}"))
 }
 

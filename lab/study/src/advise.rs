@@ -51,6 +51,9 @@ pub struct Standing {
     /// The range of the operations a second, with constants a tenth smaller and larger, of the best
     /// locks. A lock that fails with some may make anything down to nothing.
     pub range: Option<Range>,
+    /// Whether its order to the best one is not known: their ranges meet, if both are widened by
+    /// the error of the score.
+    pub level: bool,
     /// The outcomes with those constants.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<Outcome>,
@@ -67,6 +70,8 @@ pub struct Advice {
     pub threads: usize,
     /// The class of the load, by which the score says how sure the answer is.
     pub class: Class,
+    /// The error of the score in that class, if it has one: a mean absolute logarithm.
+    pub error: Option<f64>,
     /// The locks, the best first.
     pub locks: Vec<Standing>,
     /// Locks that failed, and how.
@@ -122,6 +127,7 @@ pub fn answer(
         let rates = standing.changed.iter().map(rate);
         standing.range = Range::of(rates.chain([standing.measured.ops_per_sec]));
     }
+    answers.iter_mut().for_each(Advice::compare);
     Ok(answers)
 }
 
@@ -163,13 +169,15 @@ impl Question {
 impl Advice {
     /// Nothing is known yet.
     pub(crate) fn of(place: &Place) -> Self {
+        let class = Class::of(place);
         Self {
             machine: place.machine.about.to_string(),
             cpus: place.machine.cpus(),
             host: place.host.name.to_string(),
             workload: place.workload.to_string(),
             threads: place.threads,
-            class: Class::of(place),
+            class,
+            error: class.error(),
             locks: Vec::new(),
             failed: Vec::new(),
             curves: Vec::new(),
@@ -199,49 +207,57 @@ impl Advice {
             "{machine}; host {host}\n{threads} threads on {cpus} CPUs ({class}), {workload}\n\n"
         );
         let titles = "lock, Mop/s, Jain, CPU s/Mop, longest wait, how sure".split(", ");
-        let (level, behind) = self.split(self.class.error().unwrap_or_default());
         let best = || self.locks.iter().take(BEST);
-        let rows = best().map(|standing| self.row(standing, &level));
+        let rows = best().map(|standing| self.row(standing));
         text += &table(titles, rows, |column| (1..5).contains(&column));
         text += "\n";
         let named = |best: &Standing| registry::simulated(Family::Exclusive, best.lock).ok();
         for lock in best().filter_map(named) {
             text += &format!("{}: {}\n", lock.plain(), lock.about);
         }
-        let others = level.get(1..).unwrap_or_default();
-        for (what, locks) in [("Level with", others), ("Behind", &behind)] {
-            if let (Some(first), [_, ..]) = (self.locks.first(), locks) {
-                let told = |lock: &&Standing| format!("{} {}", lock.lock, lock.operations());
-                let told = locks.iter().map(told).join(", ");
-                text += &format!("\n{what} {}, in Mop/s: {told}.\n", first.lock);
+        for (what, level) in [("level with", true), ("behind", false)] {
+            let others = self.locks.iter().skip(BEST);
+            let mut others = others.filter(|lock| lock.level == level).peekable();
+            if others.peek().is_some() {
+                let told = |lock: &Standing| format!("{} {}", lock.lock, lock.operations());
+                let (first, told) = (self.locks[0].lock, others.map(told).join(", "));
+                text += &format!("\nAlso {what} {first}, in Mop/s: {told}.\n");
             }
         }
         let failed = self.failed.iter();
         text.extend(failed.map(|(lock, why)| format!("{lock} failed: {why}\n")));
-        text += "\nA range is that of constants a tenth smaller and larger. A lock is level with the \
-                 first if their ranges meet, once the error of the score has widened them.\n";
+        let widened = self
+            .error
+            .map_or("", |_| ", once the error of the score has widened them");
+        text += &format!(
+            "\nA range is that of constants a tenth smaller and larger; locks after the best \
+             {FINALISTS} have none. A lock is level with the first if their ranges meet{widened}.\n"
+        );
         text + &self.class.told()
     }
 
-    /// The locks that are level with the best one, whose ranges meet if they are widened by this
-    /// error, and the other ones: worse than the best one, whatever the error.
-    pub(crate) fn split(&self, error: f64) -> (Vec<&Standing>, Vec<&Standing>) {
-        let range = |standing: &Standing| standing.varied().widened(error);
-        let level = |standing: &&Standing| range(&self.locks[0]).meets(range(standing));
-        self.locks.iter().partition(level)
+    /// Finds out which locks are level with the best one.
+    pub(crate) fn compare(&mut self) {
+        let best = self.locks.first().map(|best| best.widened(self.error));
+        for lock in &mut self.locks {
+            lock.level = best.is_some_and(|best| best.meets(lock.widened(self.error)));
+        }
     }
 
-    fn row(&self, standing: &Standing, level: &[&Standing]) -> [String; 6] {
-        let is = |lock: &Standing| lock.lock == standing.lock;
-        let mut sure = match level {
-            [] => NOTHING.to_owned(),
-            _ if self.locks.len() == 1 => NOTHING.to_owned(),
-            [first] if is(first) => "ahead of all others".to_owned(),
-            [first, ..] if is(first) => "level with others".to_owned(),
-            [first, ..] if level.iter().any(|lock| is(lock)) => {
-                format!("level with {}", first.lock)
-            }
-            [first, ..] => format!("behind {}", first.lock),
+    /// The locks that are level with the best one, and the other ones: worse than the best one by
+    /// more than the mean errors.
+    pub(crate) fn split(&self) -> (Vec<&Standing>, Vec<&Standing>) {
+        self.locks.iter().partition(|lock| lock.level)
+    }
+
+    fn row(&self, standing: &Standing) -> [String; 6] {
+        let (first, others) = (self.locks[0].lock, &self.locks[1..]);
+        let mut sure = match (standing.lock == first, standing.level) {
+            _ if others.is_empty() => NOTHING.to_owned(),
+            (true, _) if others.iter().any(|lock| lock.level) => "level with others".to_owned(),
+            (true, _) => "ahead of all others".to_owned(),
+            (false, true) => format!("level with {first}"),
+            (false, false) => format!("behind {first}"),
         };
         let is_near = standing.varied().is_regime_change();
         let fails = standing.changed.iter().any(Result::is_err);
@@ -276,6 +292,11 @@ impl Standing {
     pub fn varied(&self) -> Range {
         let high = self.measured.ops_per_sec;
         self.range.unwrap_or(Range { low: high, high })
+    }
+
+    /// The same, widened by the error of the score.
+    pub(crate) fn widened(&self, error: Option<f64>) -> Range {
+        self.varied().widened(error.unwrap_or_default())
     }
 
     fn operations(&self) -> String {

@@ -350,15 +350,17 @@ impl Sweep {
         }
         let mut content = Vec::new();
         file.read_to_end(&mut content)?;
-        let text = whole(&content)?;
+        let (text, first) = (whole(&content)?, line(&self.header));
         if !text.is_empty() {
             self.header.expect(&Header::read(text)?)?;
             self.take(path, text)?;
+        } else if !first.as_bytes().starts_with(&content) {
+            return Err("has half of the first line of another sweep".into());
         }
         file.set_len(text.len() as u64)?;
         file.seek(io::SeekFrom::End(0))?;
         if text.is_empty() {
-            file.write_all(line(&self.header).as_bytes())?;
+            file.write_all(first.as_bytes())?;
         }
         Ok(file)
     }

@@ -71,23 +71,8 @@ pub struct Cell {
     pub section: &'static str,
     /// Threads for each CPU.
     pub level: f64,
-    /// The error of the score in the class of this load, by which ranges are widened.
-    pub error: f64,
     #[serde(flatten)]
     pub advice: Advice,
-}
-
-impl Cell {
-    /// The range of a lock's operations, with the error of the score.
-    fn range(&self, standing: &Standing) -> Range {
-        standing.varied().widened(self.error)
-    }
-
-    /// The locks whose ranges meet that of the best one, and the other ones: worse than the best
-    /// one, whatever the error.
-    fn split(&self) -> (Vec<&Standing>, Vec<&Standing>) {
-        self.advice.split(self.error)
-    }
 }
 
 /// A row of [`PLACES`] or [`SECTIONS`].
@@ -131,7 +116,6 @@ pub fn cells(
         place: place[0],
         section: section[0],
         level,
-        error: advice.class.error().unwrap_or_default(),
         advice,
     };
     Ok(all.into_iter().zip(answers).map(cell).collect())
@@ -195,7 +179,7 @@ fn best(cell: &Cell) -> String {
     let Some(best) = cell.advice.locks.first() else {
         return "none".to_owned();
     };
-    let (level, behind) = cell.split();
+    let (level, behind) = cell.advice.split();
     let named = |locks: &[&Standing]| locks.iter().map(|lock| lock.lock).join(", ");
     let failed = cell.advice.failed.iter().map(|(lock, _)| *lock);
     let others = behind
@@ -208,7 +192,7 @@ fn best(cell: &Cell) -> String {
         count if count > 0 && level.len() > count => format!("any but {}", others.join(", ")),
         _ => named(&level),
     };
-    let Range { low, high } = cell.range(best);
+    let Range { low, high } = best.widened(cell.advice.error);
     let mut text = format!("{locks}: {} to {}", rate(low), rate(high));
     let is_near = |lock: &&Standing| lock.varied().is_regime_change();
     let unsettled = |lock: &&Standing| lock.measured.is_unsettled();
@@ -239,7 +223,7 @@ fn behind(form: Form, cells: &[Cell]) -> String {
             let mine = cells
                 .iter()
                 .filter(|cell| cell.level.total_cmp(&level).is_eq());
-            let splits = mine.map(Cell::split).collect_vec();
+            let splits = mine.map(|cell| cell.advice.split()).collect_vec();
             let has = |locks: &[&Standing]| locks.iter().any(|lock| lock.lock == name);
             let behind = splits.iter().filter(|(_, behind)| has(behind)).count();
             let level = splits.iter().filter(|(level, _)| has(level)).count();

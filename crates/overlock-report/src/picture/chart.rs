@@ -48,10 +48,13 @@ impl Axis {
             (Some(only), _) => only / 2.0..only * 2.0,
             _ => 1.0..2.0,
         };
-        // One thread on hundreds of CPUs is not none.
-        Self::new(range, true, levels.to_vec(), |level| match level < 0.01 {
-            true => format!("{level:.3}x"),
-            false => format!("{}x", trimmed(level)),
+        // One thread on thousands of CPUs is not none.
+        Self::new(range, true, levels.to_vec(), |level| {
+            let decimals = -level.log10().floor() as usize;
+            match level < 0.01 {
+                true => format!("{level:.decimals$}x"),
+                false => format!("{}x", trimmed(level)),
+            }
         })
     }
 
@@ -229,13 +232,13 @@ mod tests {
         assert_eq!(labels(1.6), ["0", "0.5", "1", "1.5"]);
         assert_eq!(labels(0.0).len(), 6);
         assert_eq!(labels(0.0016), ["0", "0.0005", "0.001", "0.0015"]);
-        let levels = Axis::levels(&[1.0 / 224.0, 0.25, 2.0]).labels;
+        let levels = Axis::levels(&[1.0 / 8192.0, 1.0 / 224.0, 0.25, 2.0]).labels;
         assert_eq!(
             levels
                 .into_iter()
                 .map(|(_, label)| label)
                 .collect::<Vec<_>>(),
-            ["0.004x", "0.25x", "2x"]
+            ["0.0001x", "0.004x", "0.25x", "2x"]
         );
         assert_eq!(labels(1_257.0)[1..], ["500", "1,000"]);
     }

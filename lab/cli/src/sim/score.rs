@@ -27,7 +27,7 @@ pub struct Args {
 
     /// Measurements in place of the program's own: a folder of files in CSV, with files of
     /// machines, or one such file in CSV
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "PATH")]
     data: Vec<PathBuf>,
 
     /// Only the groups that may be used to choose constants, or only the others

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::iter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use csv::{DeserializeErrorKind, ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
 use overlock_bench::registry;
@@ -146,15 +146,18 @@ impl Figure {
 const MOST_TOLD: usize = 20;
 
 macro_rules! published {
-    ($($file:literal)*) => { [$(($file, include_str!(concat!("../../published/", $file)))),*] };
+    ($($file:literal)*) => { [$((
+        concat!("lab/study/published/", $file),
+        include_str!(concat!("../../published/", $file)),
+    )),*] };
 }
 
 /// A folder of figures in CSV, with files of machines.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    name: String,
-    /// Names of files, and their texts.
-    files: Vec<(String, String)>,
+    path: PathBuf,
+    /// Files of figures, and of machines unless these are read when a row names them.
+    files: Vec<(PathBuf, String)>,
 }
 
 impl Folder {
@@ -170,7 +173,7 @@ impl Folder {
             "xeon-d-2191.toml"
         };
         Self {
-            name: "lab/study/published".to_owned(),
+            path: "lab/study/published".into(),
             files: files.map(|(name, text)| (name.into(), text.into())).into(),
         }
     }
@@ -182,26 +185,27 @@ impl Folder {
     /// Names the file that cannot be read.
     pub fn read(path: &Path) -> Result<Self, String> {
         let unreadable = |path: &Path, why: io::Error| format!("{}: {why}", path.display());
-        let is_csv = path.is_file() && path.extension().is_some_and(|end| end == "csv");
-        let (folder, table) = match path.parent() {
-            // A bare name is in this folder.
-            Some(folder) if is_csv => (Path::new(".").join(folder), path.file_name()),
-            _ => (path.to_owned(), None),
+        let about = path.metadata().map_err(|why| unreadable(path, why))?;
+        let files: io::Result<Vec<PathBuf>> = match about.is_dir() {
+            true => path
+                .read_dir()
+                .and_then(|files| files.map(|file| Ok(file?.path())).collect()),
+            false if is_table(path) => Ok(vec![path.to_owned()]),
+            false => Err(io::Error::other(
+                "must be a folder, or a file whose name ends in .csv",
+            )),
         };
-        let mut files = Vec::new();
-        for entry in folder.read_dir().map_err(|why| unreadable(path, why))? {
-            let file = entry.map_err(|why| unreadable(path, why))?.path();
-            let name = file.file_name().unwrap_or_default();
-            let is_table = table.is_none_or(|table| table == name);
-            let name = name.to_string_lossy();
-            if name.ends_with(".csv") && is_table || name.ends_with(".toml") {
-                let text = fs::read_to_string(&file).map_err(|why| unreadable(&file, why))?;
-                files.push((name.into_owned(), text));
-            }
-        }
+        let mut files = files.map_err(|why| unreadable(path, why))?;
+        files.retain(|file| is_table(file));
         files.sort();
-        let name = folder.display().to_string();
-        Ok(Self { name, files })
+        let read = |file: PathBuf| match fs::read_to_string(&file) {
+            Ok(text) => Ok((file, text)),
+            Err(why) => Err(unreadable(&file, why)),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            files: files.into_iter().map(read).collect::<Result<_, _>>()?,
+        })
     }
 
     /// All figures of all its files in CSV, in their order.
@@ -211,7 +215,7 @@ impl Folder {
     /// Names the lines that cannot be simulated, each in a line with its file.
     pub fn figures(&self) -> Result<Vec<Figure>, String> {
         let (mut figures, mut wrong) = (Vec::<Figure>::new(), Vec::new());
-        let tables = self.files.iter().filter(|(name, _)| name.ends_with(".csv"));
+        let tables = self.files.iter().filter(|(file, _)| is_table(file));
         for (file, text) in tables {
             let mut reader = ReaderBuilder::new()
                 .trim(Trim::All)
@@ -223,8 +227,9 @@ impl Folder {
                     Ok((line, record.deserialize(Some(&titles))?))
                 });
                 let figure = row.map_err(|error| fault(&error, &titles));
-                let figure = figure
-                    .and_then(|(line, row)| self.figure(row, &figures).map_err(|why| (line, why)));
+                let figure = figure.and_then(|(line, row)| {
+                    self.figure(file, row, &figures).map_err(|why| (line, why))
+                });
                 let (line, why) = match figure {
                     Ok(figure) => {
                         figures.push(figure);
@@ -232,7 +237,7 @@ impl Folder {
                     }
                     Err(wrong) => wrong,
                 };
-                wrong.push((format!("{}/{file}:{line}", self.name), why));
+                wrong.push((format!("{}:{line}", file.display()), why));
                 // A title that is wrong is wrong in each row.
                 if line == TITLES {
                     break;
@@ -242,24 +247,25 @@ impl Folder {
         match (wrong.is_empty(), figures.is_empty()) {
             (false, _) => Err(told(&wrong)),
             (_, true) => Err(format!(
-                "{} has no figures in files that end in .csv",
-                self.name
+                "{} has no figures: no row of a file whose name ends in .csv",
+                self.path.display()
             )),
             _ => Ok(figures),
         }
     }
 
-    /// The machine or the host of that name.
-    fn spec<T: Spec>(&self, text: &str) -> Result<T, String> {
+    /// The machine or the host of that name in a file of figures.
+    fn spec<T: Spec>(&self, table: &Path, text: &str) -> Result<T, String> {
         spec::read_in(text, &[], |name| {
-            let file = self.files.iter().find(|(file, _)| file == name);
-            let text = file.map(|(_, text)| text.clone());
-            text.ok_or_else(|| format!("there is no file {name}"))
+            let path = table.with_file_name(name);
+            let file = self.files.iter().find(|(file, _)| *file == path);
+            file.map_or_else(|| spec::contents(&path), |(_, text)| Ok(text.clone()))
         })
     }
 
-    /// The figure of a row, which is in the same half as those of its group among `others`.
-    fn figure(&self, row: Row, others: &[Figure]) -> Result<Figure, String> {
+    /// The figure of a row of that file, which is in the same half as those of its group among
+    /// `others`.
+    fn figure(&self, table: &Path, row: Row, others: &[Figure]) -> Result<Figure, String> {
         if row.group.is_empty() || row.source.is_empty() {
             return Err("the columns group and source must not be empty".to_owned());
         }
@@ -267,10 +273,10 @@ impl Folder {
         if others.any(|other| other.half() != row.half()) {
             return Err(format!("{} is in both halves", row.group));
         }
-        let machine: Machine = self.spec(&row.machine)?;
+        let machine: Machine = self.spec(table, &row.machine)?;
         let host = match row.host.as_str() {
             "" => Host::threads(),
-            host => self.spec(host)?,
+            host => self.spec(table, host)?,
         };
         let workload: Workload = row.workload.parse()?;
         let (threads, guests, figure) = (row.threads, row.guests.unwrap_or(1), row.figure);
@@ -310,6 +316,11 @@ impl Folder {
     }
 }
 
+fn is_table(file: &Path) -> bool {
+    file.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("csv"))
+}
+
 /// The line of the titles.
 const TITLES: u64 = 1;
 
@@ -335,7 +346,10 @@ fn fault(error: &csv::Error, titles: &StringRecord) -> (u64, String) {
             return (TITLES, format!("{what} column {rest}"));
         }
     }
-    match err.field().and_then(|field| titles.get(field as usize)) {
+    let title = err.field().and_then(|field| titles.get(field as usize));
+    // A variant does not know its column.
+    let title = title.or(why.starts_with("unknown variant").then_some("half"));
+    match title {
         Some(title) => (line, format!("column {title}: {why}")),
         None => (line, why),
     }

@@ -115,7 +115,7 @@ Mop/s > ns a thread > unknown unit 'ns a thread'
 Mop/s > ratio > a ratio, and nothing else
 4,, > 0,, > mine.csv:2: 0 threads are not 1 to
 ,Mop/s >  > mine.csv:2: 9 columns, where the first line has 10
-a,, > a,scoer, > mine.csv:2: unknown variant `scoer`
+a,, > a,scoer, > mine.csv:2: column half: unknown variant `scoer`
 4,, > -4,, > mine.csv:2: column threads: must be a whole number above 0
 ,D, > ,, > group and source must not be empty
 a,, > ,, > group and source must not be empty";

@@ -51,6 +51,12 @@ fn a_sweep_that_was_cut_at_any_byte_goes_on() {
     for length in 1..=whole.len() {
         assert_eq!(goes_on(&whole[..length]), whole, "after {length} bytes");
     }
+    // Half a first line of another sweep is not overwritten.
+    fs::write(&paths[0], &whole[..100]).unwrap();
+    let mut other = Sweep::new("another build".to_owned(), grid()).unwrap();
+    let refused = other.open(&paths[0]).unwrap_err();
+    assert!(refused.ends_with("of another sweep"), "{refused}");
+    assert_eq!(fs::read(&paths[0]).unwrap(), whole[..100]);
 }
 
 /// Fails where grids are compared as JSON objects, which have no order.

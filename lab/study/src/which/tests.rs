@@ -15,12 +15,13 @@ fn cell(locks: &[(&'static str, f64, f64)]) -> Cell {
     };
     let mut advice = Advice::of(&case("micro", "mcs", 16).place);
     advice.locks = locks.iter().map(standing).collect();
-    let (place, section, level, error) = ("8", "short", 2.0, 1.25_f64.ln());
+    advice.error = Some(1.25_f64.ln());
+    advice.compare();
+    let (place, section, level) = ("8", "short", 2.0);
     Cell {
         place,
         section,
         level,
-        error,
         advice,
     }
 }
@@ -36,7 +37,7 @@ fn a_cell_has_all_locks_and_the_ranges_of_the_best() {
     for cell in &cells {
         assert_eq!((cell.advice.locks.len(), cell.advice.failed.len()), (3, 0));
         for (place, lock) in cell.advice.locks.iter().enumerate() {
-            let (Range { low, high }, widened) = (lock.varied(), cell.range(lock));
+            let (Range { low, high }, widened) = (lock.varied(), lock.widened(cell.advice.error));
             assert!(
                 (low..=high).contains(&lock.measured.ops_per_sec),
                 "{lock:?}"
