@@ -193,14 +193,11 @@ impl Scheduler {
 
     /// About how long it takes until each of so many runnable vCPUs of a CPU has run once.
     pub fn period(&self, vcpus: usize) -> Time {
-        let slices = match self.eevdf() {
-            Some(request) => request + self.tick,
-            None => self.granularity + self.tick,
-        };
-        match vcpus {
-            0 | 1 => self.tick,
-            _ if self.eevdf().is_some() => slices.times(vcpus as u64),
-            _ => slices.times(vcpus as u64).max(self.latency),
+        let each = |slice: Time| (slice + self.tick).times(vcpus as u64);
+        match self.eevdf() {
+            _ if vcpus < 2 => self.tick,
+            Some(request) => each(request),
+            None => each(self.granularity).max(self.latency),
         }
     }
 }

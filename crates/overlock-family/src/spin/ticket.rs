@@ -152,7 +152,8 @@ impl<P: Platform> Ticket<P> {
 
     /// Waits, awake, until `number` is served.
     pub(super) fn wait_for(&self, number: u16) {
-        // It has the number itself: the simulator polls hundreds of stacks more slowly.
+        // The condition has a copy of the number: simulations of hundreds of waiters are slower if
+        // it refers to the stack of each.
         // TL: acquire, pairs with TU.
         let is_served = move |tickets: u32| head(tickets) == number;
         let _ = P::wait_until(&self.tickets, Acquire, Spin::Forever, is_served);
