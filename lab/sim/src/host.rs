@@ -17,7 +17,6 @@ const LONGEST: Time = Time::ms(10_000);
 const FLAG: Domain = Domain::Flag;
 const COST: Domain = Domain::Time(SOME, LONG);
 const OR_NONE: Domain = Domain::Time(NONE, LONG);
-const NONE_OR_SOME: Domain = Domain::OrNone(SOME, LONG);
 const INTERVAL: Domain = Domain::Time(TICK, LONGEST);
 const LONG_OR_NONE: Domain = Domain::Time(NONE, LONGEST);
 
@@ -89,7 +88,7 @@ keys! {
     latency: Time = INTERVAL, "CFS: in this time each runnable vCPU of a CPU should run once";
     granularity: Time = INTERVAL, "CFS: the shortest slice";
     wakeup: Time = LONG_OR_NONE, "CFS: a waking vCPU preempts one with this much more CPU time";
-    request as "eevdf_request": Time = Domain::OrNone(TICK, LONGEST),
+    request as "eevdf_request": Time = LONG_OR_NONE,
         "The CPU time that a vCPU requests at once from EEVDF; 0 for CFS in its place";
     tick: Time = Domain::Time(TICK, LONG), "The timer's period: slices end at a tick";
     switch: Time = OR_NONE, "A context switch, cold start included";
@@ -107,7 +106,7 @@ keys! {
     #[derive(Copy)]
     Chores {}
     every as "chores_every": Time = INTERVAL, "The mean time between the host's threads on a CPU";
-    length as "chores_length": Time = NONE_OR_SOME,
+    length as "chores_length": Time = OR_NONE,
         "How long the host's threads run, on the mean; 0 for none";
 }
 
@@ -115,7 +114,7 @@ keys! {
     /// Pause-loop exiting: the processor leaves a guest that spins.
     #[derive(Copy)]
     PauseExit {}
-    window as "pause_window": Time = NONE_OR_SOME,
+    window as "pause_window": Time = OR_NONE,
         "The processor leaves a guest that is in a loop of pauses for this long; 0 for never";
     grow as "pause_grow": u64 = Domain::Count(1, 16),
         "Each exit multiplies the window by this, until the vCPU is scheduled anew";

@@ -68,17 +68,6 @@ pub enum Placed {
     Queued(usize),
 }
 
-/// The next vCPU of a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pick {
-    /// The vCPU.
-    pub vcpu: usize,
-    /// It ran last on this CPU, so there is no context switch.
-    pub same: bool,
-    /// It comes from another CPU.
-    pub moved: bool,
-}
-
 impl Schedule {
     /// Queues `vcpus` vCPUs evenly on the machine's CPUs, in the order of their placement, with a
     /// little CPU time each.
@@ -233,23 +222,25 @@ impl Schedule {
         self.cpus[cpu].queue.extend(current);
     }
 
-    /// Picks the next vCPU for a free CPU.
-    pub fn pick(&mut self, now: Time, cpu: usize) -> Option<Pick> {
-        if self.cpus[cpu].reserved {
+    /// Picks the next vCPU for a free CPU. Returns it, and whether it is another one than ran there
+    /// last, so that there is a context switch.
+    pub fn pick(&mut self, now: Time, cpu: usize) -> Option<(usize, bool)> {
+        let state = &self.cpus[cpu];
+        if state.reserved {
             return None;
         }
-        let state = &self.cpus[cpu];
-        let seeks = state.queue.is_empty() && state.mean_idle >= self.rules.worth;
-        let moved = seeks && self.pull(now, cpu, 1);
+        if state.queue.is_empty() && state.mean_idle >= self.rules.worth {
+            self.pull(now, cpu, 1);
+        }
         let vcpu = self.choose(cpu)?;
         let state = &mut self.cpus[cpu];
         state.queue.retain(|&waiting| waiting != vcpu);
         state.current = Some(vcpu);
         state.slice = now;
-        let same = state.last == Some(vcpu);
+        let switches = state.last != Some(vcpu);
         self.tasks[vcpu].began = now;
         self.charge(now, cpu);
-        Some(Pick { vcpu, same, moved })
+        Some((vcpu, switches))
     }
 
     /// Queues a vCPU for a CPU.

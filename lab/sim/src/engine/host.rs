@@ -7,7 +7,6 @@ use super::events::Event;
 use super::state::Engine;
 use super::vcpu::Doing;
 use crate::account::State;
-use crate::host::Host;
 use crate::schedule::Placed;
 use crate::time::Time;
 use crate::trace::What;
@@ -16,12 +15,12 @@ impl Engine {
     /// Gives a free CPU to the next vCPU, if there is one, after the host has used it for `busy`.
     pub fn dispatch(&mut self, cpu: usize, busy: Time) {
         self.events.cancel(self.vcpus.len() + cpu);
-        let Some(pick) = self.schedule.pick(self.now, cpu) else {
+        let Some((vcpu, switches)) = self.schedule.pick(self.now, cpu) else {
             return;
         };
-        let delay = std::mem::take(&mut self.vcpus[pick.vcpu].delay);
-        let switch = self.host.scheduler.switch.times(u64::from(!pick.same));
-        self.put_on(pick.vcpu, cpu, busy + delay + switch);
+        let delay = std::mem::take(&mut self.vcpus[vcpu].delay);
+        let switch = self.host.scheduler.switch.times(u64::from(switches));
+        self.put_on(vcpu, cpu, busy + delay + switch);
         self.plan_slice(cpu);
     }
 
@@ -186,13 +185,10 @@ impl Engine {
         state.doing = Doing::READY;
         match placed {
             Placed::Idle(cpu, idle) => {
-                let is_asleep = idle >= self.host.awake;
-                let Host {
-                    wake_idle,
-                    wake_busy,
-                    ..
-                } = self.host;
-                state.delay = if is_asleep { wake_idle } else { wake_busy };
+                state.delay = match idle >= self.host.awake {
+                    true => self.host.wake_idle,
+                    false => self.host.wake_busy,
+                };
                 self.dispatch(cpu, Time::ZERO);
             }
             Placed::Preempts(cpu) => {

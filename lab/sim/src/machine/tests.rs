@@ -69,35 +69,3 @@ fn a_last_level_cache_belongs_to_a_cluster() {
     let places = machine.places().map(|place| machine.cores_of(place).start);
     assert!(places.eq([0, 4, 8, 12, 16, 20]));
 }
-
-/// A part has as few sockets and clusters as can share its cores evenly. Fails where only the
-/// smallest possible number of sockets is tried, or where a socket or cluster gets more cores than
-/// it has.
-#[test]
-fn a_part_shares_its_cores_evenly() {
-    let clustered = clustered();
-    for (machine, cores, part) in [
-        (&clustered, "3", (1, 1, 3)),
-        (&clustered, "4", (1, 1, 4)),
-        (&clustered, "6", (1, 2, 6)),
-        (&clustered, "8", (1, 2, 8)),
-        (&clustered, "9", (1, 3, 9)),
-        (&clustered, "16", (2, 2, 8)),
-        (&clustered, "24", (2, 3, 12)),
-        (Machine::preset("e5-2699v3").unwrap(), "18", (1, 1, 18)),
-        (Machine::preset("e5-2699v3").unwrap(), "20", (2, 1, 10)),
-        (Machine::preset("x7560").unwrap(), "15", (3, 1, 5)),
-    ] {
-        let used = machine.using_cores(cores).unwrap();
-        assert_eq!((used.sockets, used.clusters, used.cores), part, "{cores}");
-    }
-    assert!(
-        ["5", "7", "14"]
-            .iter()
-            .all(|cores| clustered.using_cores(cores).is_err())
-    );
-    // A part of one cluster has no clusters, and its transfers cost as before.
-    let small = clustered.using_cores("4").unwrap();
-    let within = small.transfer(small.place_of(0), small.place_of(3));
-    assert_eq!(within, clustered.costs.cluster);
-}

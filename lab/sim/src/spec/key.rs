@@ -23,8 +23,6 @@ pub struct Key {
 pub enum Domain {
     /// A time.
     Time(Time, Time),
-    /// No time, or one.
-    OrNone(Time, Time),
     /// A whole number.
     Count(usize, usize),
     /// Any number.
@@ -45,10 +43,6 @@ impl Domain {
         let text = text.trim();
         match *self {
             Self::Time(least, most) => Some(within(text, least, most)?.to_string().into()),
-            Self::OrNone(..) if text.parse() == Ok(Time::ZERO) => {
-                Some(Time::ZERO.to_string().into())
-            }
-            Self::OrNone(least, most) => Self::Time(least, most).parse(text),
             Self::Count(least, most) => Some(Value::Integer(within(text, least, most)? as i64)),
             // Adding zero makes minus zero plus zero: one value, one name.
             Self::Share(least, most) => Some(Value::Float(within(text, least, most)? + 0.0)),
@@ -62,7 +56,6 @@ impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Time(least, most) => write!(f, "a time from {least} to {most}"),
-            Self::OrNone(least, most) => write!(f, "0, or a time from {least} to {most}"),
             Self::Count(least, most) => write!(f, "a whole number from {least} to {most}"),
             Self::Share(least, most) => write!(f, "a number from {least} to {most}"),
             Self::Flag => f.write_str("true or false"),

@@ -46,7 +46,7 @@ fn each_key_changes_its_field_and_each_field_has_a_key() {
         for Key { name, kind, .. } in T::keys() {
             assert_eq!(keys.iter().filter(|key| *key == name).count(), 1, "{name}");
             let others = match kind {
-                Domain::Time(_, most) | Domain::OrNone(_, most) => vec![most.to_string()],
+                Domain::Time(_, most) => vec![most.to_string()],
                 Domain::Count(_, most) => vec![most.to_string()],
                 Domain::Share(least, most) => vec![((least + most) / 3.0).to_string()],
                 Domain::Flag => ["true", "false"].map(str::to_owned).into(),
@@ -85,43 +85,32 @@ fn a_file_changes_its_base() {
     assert_eq!(file::<Machine>(&toml(&named)).unwrap().about, mine);
 }
 
-/// Times are nanoseconds or have a unit.
+/// Fails where a contradiction is accepted, or where a complaint does not name the key. Fails where
+/// a part of a machine has more sockets or clusters than share its cores evenly, or more cores in
+/// one than that has.
 #[test]
-fn overrides_change_keys() {
-    for (text, socket) in [
-        ("60", 60_000),
-        ("60.5ns", 60_500),
-        ("0.1us", 100_000),
-        ("900ps", 900),
-    ] {
-        let machine = Machine::named(&format!("barcelona:socket={text}"));
-        assert_eq!(machine.unwrap().costs.socket, Time::ps(socket));
-    }
-    for (text, cores) in [
-        ("barcelona:cores=8", 8),
-        ("barcelona:cores=3:sockets=1", 3),
-        ("barcelona:sockets=1:socket=131", 4),
-        ("sandy-bridge:clusters=2:cluster=20", 16),
-    ] {
-        assert_eq!(Machine::named(text).unwrap().all_cores(), cores);
-    }
-}
-
-/// Fails where a contradiction is accepted, or where a complaint does not name the key.
-#[test]
-fn what_is_wrong_is_named() {
-    for row in rows(include_str!("tests/refused.txt")) {
-        let (text, says) = row.split_once(" -> ").expect(row);
-        let error = match text {
-            _ if text.contains(" = ") => file::<Machine>(&text.replace(';', "\n")).err(),
-            _ if ["threads", "kvm"].iter().any(|host| text.starts_with(host)) => {
-                Host::named(text).err()
-            }
-            _ => Machine::named(text).err(),
+fn what_is_right_is_read_and_what_is_wrong_is_named() {
+    fn read<T: Spec>(text: &str) -> Result<String, String> {
+        let read = match text.contains(" = ") {
+            true => file::<T>(&text.replace(';', "\n")),
+            false => parse(text),
         };
-        let said = error.expect(text);
-        assert!(said.contains(says), "{said}");
-        assert!(!said.contains('\n'), "{said} is more than a line");
+        read.map(|of| name(&of))
+    }
+    for row in rows(include_str!("tests/texts.txt")) {
+        let (text, says) = row.split_once(" -> ").expect(row);
+        let is_host = ["threads", "kvm"].iter().any(|host| text.starts_with(host));
+        match if is_host {
+            read::<Host>(text)
+        } else {
+            read::<Machine>(text)
+        } {
+            Ok(name) => assert_eq!(name, says),
+            Err(said) => {
+                assert!(said.contains(says), "{said}");
+                assert!(!said.contains('\n'), "{said} is more than a line");
+            }
+        }
     }
     let said = Host::named("kvm:chores=false").unwrap_err();
     assert!(!said.contains("did you mean"), "{said}");

@@ -221,27 +221,6 @@ fn polls_in_vain_take_no_events() {
     }
 }
 
-/// With CFS and with EEVDF: vCPUs that compute until they are stopped. Exact up to a few slices at
-/// the end. Fails where `charge` charges no vCPU or another one, or no slice ends.
-#[test]
-fn all_vcpus_get_the_same_share_of_the_cpus() {
-    for (request, cpus, vcpus) in [(0, 1, 2), (0, 4, 12), (3, 1, 7), (3, 8, 32)] {
-        let (machine, mut host) = (machine(cpus, 1), host());
-        host.scheduler.request = Time::ms(request);
-        let mut setup = setup(&machine, &host, vcpus);
-        setup.stop_after = Time::ms(2_000);
-        let body = |_| {
-            while !stopped() {
-                work(Time::us(100));
-            }
-        };
-        for account in run(&setup, body, || true).unwrap().accounts {
-            let share = account[State::Work].as_ns_f64() / 2e9 * vcpus as f64 / cpus as f64;
-            assert!((share - 1.0).abs() < 0.03, "{vcpus} on {cpus}: {share}");
-        }
-    }
-}
-
 /// Fails where words on a stack have buckets by their addresses: two builds place them differently,
 /// so that one finds in the bucket the core of an earlier call, and the other does not.
 #[test]

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use overlock_core::raw::{RawLock, RawRwLock};
 use overlock_core::sleep::{Overlock, Semaphore};
 use overlock_family::rw::Qrwlock;
-use overlock_family::sleep::{KernelMutex, RwSem, rwsem::RwSemCounted};
+use overlock_family::sleep::{rwsem::RwSemCounted, *};
 use overlock_family::spin::faulty::{
     Faulty, FaultyRw, Flaw, LostKick, NoExclusion, Relaxed as Sound,
 };
-use overlock_family::spin::{FastQueue, PvQueued, PvTicket, Queued, Ticket, Unfair};
+use overlock_family::spin::*;
 
 use super::*;
 use crate::forget;
@@ -77,8 +77,14 @@ type Counted = (u64, Result<Outcome<u64>, Stuck>);
 type Simulate = fn(&Machine, &Host, usize, u64) -> Counted;
 
 /// Each vCPU runs all sections of the lock, and lets time pass after each.
-fn sections<L>(setup: &Setup<'_>, lock: L, section: impl Fn(&L, &Own<U32>, usize, u64)) -> Counted {
-    let (place, word) = (Own(lock), Own(U32::ZERO));
+fn sections<L>(
+    setup: Setup<'_>,
+    seed: u64,
+    create: impl Fn() -> L,
+    section: impl Fn(&L, &Own<U32>, usize, u64),
+) -> Counted {
+    forget();
+    let (place, word) = (Own(create()), Own(U32::ZERO));
     let body = |vcpu| {
         for number in 0..SECTIONS {
             section(&place.0, &word, vcpu, number);
@@ -86,7 +92,7 @@ fn sections<L>(setup: &Setup<'_>, lock: L, section: impl Fn(&L, &Own<U32>, usize
         }
         SECTIONS
     };
-    let outcome = run(setup, body, || true);
+    let outcome = run(&Setup { seed, ..setup }, body, || true);
     if outcome.is_err() {
         // Remaining fibres still refer to it.
         std::mem::forget(place);
@@ -95,19 +101,14 @@ fn sections<L>(setup: &Setup<'_>, lock: L, section: impl Fn(&L, &Own<U32>, usize
 }
 
 fn exclusive<L: RawLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
-    forget();
-    let lock = L::create().expect("tickets are left");
+    let create = || L::create().expect("tickets are left");
     let section = |lock: &L, word: &Own<U32>, vcpu, section| {
         let token = lock.lock();
         count(word, vcpu, section);
         // SAFETY: locked above, with this token.
         unsafe { lock.unlock(token) };
     };
-    let setup = Setup {
-        seed,
-        ..setup(machine, host, vcpus)
-    };
-    sections(&setup, lock, section)
+    sections(setup(machine, host, vcpus), seed, create, section)
 }
 
 /// Whether a vCPU writes, with a reader-writer lock.
@@ -117,7 +118,6 @@ fn writes(vcpu: usize) -> bool {
 
 /// As above; every third vCPU reads, and two loads of a reader have the same result.
 fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64) -> Counted {
-    forget();
     let section = |lock: &L, word: &Own<U32>, vcpu, section| {
         if writes(vcpu) {
             let token = lock.write();
@@ -132,11 +132,7 @@ fn shared<L: RawRwLock>(machine: &Machine, host: &Host, vcpus: usize, seed: u64)
         // SAFETY: locked above, with this token.
         unsafe { lock.unlock_read(token) };
     };
-    let setup = Setup {
-        seed,
-        ..setup(machine, host, vcpus)
-    };
-    sections(&setup, L::INIT, section)
+    sections(setup(machine, host, vcpus), seed, || L::INIT, section)
 }
 
 /// Each machine, each host, each overcommit: mutual exclusion, termination, and no lost waiter.
@@ -166,36 +162,23 @@ fn everywhere(name: &str, writes: fn(usize) -> bool, simulate: Simulate) {
 }
 
 macro_rules! tests {
-    ($test:ident($writes:expr), $($name:ident: $module:ident::$lock:ident;)*) => {
+    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
         $(#[test]
         fn $name() {
-            type Lock = overlock_family::$module::$lock<Sim>;
-            everywhere(stringify!($name), $writes, $test::<Lock>);
+            everywhere(stringify!($name), |_| true, exclusive::<$lock<Sim>>);
+        })*
+    };
+    ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {
+        $(#[test]
+        fn $name() {
+            everywhere(stringify!($name), writes, shared::<overlock_family::$module::$lock<Sim>>);
         })*
     };
 }
 
-macro_rules! spin {
-    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
-        tests!(exclusive(|_| true), $($name: spin::$lock;)*);
-    };
-}
-
-macro_rules! sleep {
-    ($($name:ident: $lock:ident, $kind:ident, $can:ident;)*) => {
-        tests!(exclusive(|_| true), $($name: sleep::$lock;)*);
-    };
-}
-
-macro_rules! rw {
-    ($($name:ident: $module:ident::$lock:ident, $can:ident;)*) => {
-        tests!(shared(writes), $($name: $module::$lock;)*);
-    };
-}
-
-overlock_family::spin_locks!(spin);
-overlock_family::sleep_locks!(sleep);
-overlock_family::rw_locks!(rw);
+overlock_family::spin_locks!(tests);
+overlock_family::sleep_locks!(tests);
+overlock_family::rw_locks!(tests);
 
 /// Fails where a check for misuse takes simulated time, or which words of a stack share a line
 /// matters (rwsem has a list there). The figures are of a build without checks: `cargo test
