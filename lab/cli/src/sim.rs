@@ -78,7 +78,7 @@ Examples:
   overlock-lab sim --locks queued,hybrid --vcpus 36,108 --cs 65 --ncs 330
   overlock-lab sim micro:cs=95:ncs=1us --locks ticket,hybrid   a workload with changed keys
   overlock-lab sim --show e5-2699v3 >my.toml             a machine to change: sim --machine ./my.toml
-  overlock-lab sim --machine e5-2699v3:socket=60ns:across=200ns --host kvm:poll=0ns
+  overlock-lab sim --machine e5-2699v3:socket=60ns:across=200ns --host kvm:kick=3us
   overlock-lab sim semop --machine barcelona --host kvm-2013 --overcommit 2x
   overlock-lab sim rw --locks ours --machine westmere-ex --cores 20 --host threads
   overlock-lab sim trace --lock hybrid --vcpus 72        a timeline for ui.perfetto.dev

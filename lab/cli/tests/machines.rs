@@ -144,11 +144,11 @@ fn results_name_the_machine_with_its_changes() {
         "--machine",
         &format!("{file}:socket=60:cores=4"),
         "--host",
-        "kvm:poll=0",
+        "kvm:kick=3000",
     ]);
     assert_eq!(
         named(&document),
-        ("barcelona:socket=60ns:hop=100ns", "kvm:poll=0ns")
+        ("barcelona:socket=60ns:hop=100ns", "kvm:kick=3us")
     );
     assert_eq!(document["settings"]["simulation"]["cores"], 4);
     assert_eq!(document["machine"]["cpus_online"], 16);
@@ -262,7 +262,7 @@ fn a_file_is_shown_with_all_keys() {
         (again.costs, again.sockets, again.cores),
         (named.costs, named.sockets, named.cores)
     );
-    for (base, key) in [("kvm", "poll"), ("rw", "reads")] {
+    for (base, key) in [("kvm", "kick"), ("rw", "reads")] {
         let file = written(&dir, "other.toml", &format!("base = \"{base}\""));
         let shown = text(overlock_lab().args(["sim", "--show", &file]));
         assert!(shown.contains(&format!("\n{key} = ")), "{shown}");

@@ -39,7 +39,7 @@ pub enum Placement {
 keys! {
     /// A host of vCPUs.
     Host {
-        /// Its name on the command line: a preset, and what differs from it, as in `kvm:poll=0ns`.
+        /// Its name on the command line: a preset, and what differs from it, as in `kvm:kick=3us`.
         name: Cow<'static, str>,
         /// Its description.
         about: Cow<'static, str>,
@@ -58,7 +58,7 @@ keys! {
     /// An exit, or the way into the futex.
     halt: Time = COST, "From a halt until the next vCPU can run";
     /// A guest finds out by itself that its word has changed, in the time of a load.
-    brief: Time = COST, "A halt that is kicked during the host's poll, or finds its word changed";
+    brief: Time = COST, "A halt that finds its word changed";
     yields as "yield": Time = COST, "A system call that yields a CPU which no other vCPU wants";
     kick: Time = COST, "A kick for the kicker: a hypercall, or a system call";
     kick_nobody: Time = COST, "The same without sleepers";
@@ -69,11 +69,6 @@ keys! {
     wake_idle: Time = COST, "From a kick until the sleeper runs on a CPU that has gone to sleep";
     wake_busy: Time = COST, "The same on a CPU that was busy, or has not gone to sleep yet";
     awake: Time = OR_NONE, "A CPU that is idle for this long goes to sleep";
-    /// It polls if no other vCPU wants the CPU, and adapts the time, from zero up to this.
-    poll: Time = OR_NONE, "The host's longest poll before it gives up the CPU of a halted vCPU";
-    /// A host that polls in vain stops polling; one that would have succeeded with a longer poll
-    /// doubles the time.
-    first_poll: Time = COST, "The shortest such time that is not zero";
     heavy_barrier: Time = COST, "A full memory barrier on all CPUs, requested by one";
     /// As on Linux. A kernel's locks do not.
     spins: bool = FLAG,

@@ -36,7 +36,7 @@ pub struct Args {
     pub cores: Option<String>,
 
     /// The host of the vCPUs, a hypervisor or an operating system with threads: a name, perhaps
-    /// with changed keys (kvm:poll=0ns), or a file in TOML
+    /// with changed keys (kvm:kick=3us), or a file in TOML
     #[arg(long, value_name = "NAME", default_value = "kvm")]
     pub host: String,
 

@@ -21,25 +21,13 @@ pub(super) enum Event {
     /// The slice of this CPU may be over. The event of the CPU as a source: these follow the vCPUs.
     Slice(usize),
     /// Another vCPU wanted the CPU during the context switch to this one, of this number.
-    Again {
-        vcpu: usize,
-        dispatch: u64,
-    },
-    /// The end of this vCPU's halt, or of polling for it, unless its stamp is another one by then.
-    Timeout {
-        vcpu: usize,
-        stamp: u64,
-    },
-    PollEnd {
-        vcpu: usize,
-        stamp: u64,
-    },
+    Again { vcpu: usize, dispatch: u64 },
+    /// The end of this vCPU's halt, unless its stamp is another one by then.
+    Timeout { vcpu: usize, stamp: u64 },
     /// The host takes this CPU for itself, for so long; or gives it back.
     Chore(usize, Option<Time>),
     /// Compare the queues of CPUs.
-    Balance {
-        all: bool,
-    },
+    Balance { all: bool },
     /// The warm-up may be over.
     Begin(Windows),
     /// A window of the measured time is over.
@@ -129,10 +117,7 @@ impl Engine {
                 self.leaves_sleepers(vcpu);
                 self.wakes(vcpu, None);
             }
-            Event::PollEnd { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {
-                self.stops_polling(vcpu);
-            }
-            Event::Timeout { .. } | Event::PollEnd { .. } => {}
+            Event::Timeout { .. } => {}
             Event::Chore(cpu, length) => self.chore(cpu, length),
             Event::Balance { all } => self.balance(all),
             Event::Begin(windows) => self.begins(windows),

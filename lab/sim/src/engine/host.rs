@@ -57,7 +57,6 @@ impl Engine {
                 let vcpu = current;
                 self.plan(at, Event::Again { vcpu, dispatch });
             }
-            Doing::Polled => self.stops_polling(current),
             _ => self.preempt(current),
         }
     }
@@ -127,27 +126,15 @@ impl Engine {
         self.mark(vcpu, What::Sleeps);
         self.turns(vcpu);
         let state = &mut self.vcpus[vcpu];
-        (state.halted, state.until) = (self.now, until);
-        let (stamp, poll) = (state.stamp, state.poll);
+        (state.doing, state.until) = (Doing::Asleep, until);
+        let stamp = state.stamp;
         if let Some(until) = until {
             self.plan(until, Event::Timeout { vcpu, stamp });
         }
-        if poll > Time::ZERO && self.schedule.waiting(self.schedule.cpu(vcpu)) == 0 {
-            self.enter(vcpu, State::Host);
-            self.plan(self.now + poll, Event::PollEnd { vcpu, stamp });
-            self.vcpus[vcpu].doing = Doing::Polled;
-        } else {
-            // The way to here took that part of it.
-            self.sleeps(vcpu, self.host.halt.saturating_sub(self.host.brief));
-        }
-        true
-    }
-
-    /// `vcpu`, which has halted, gives its CPU away, after the host has used that for `busy`.
-    fn sleeps(&mut self, vcpu: usize, busy: Time) {
         self.enter(vcpu, State::Asleep);
-        self.vcpus[vcpu].doing = Doing::Asleep;
-        self.leaves_cpu(vcpu, busy);
+        // The way to here took that part of it.
+        self.leaves_cpu(vcpu, self.host.halt.saturating_sub(self.host.brief));
+        true
     }
 
     /// `vcpu`, which has a CPU, is not runnable any more.
@@ -157,27 +144,15 @@ impl Engine {
         self.dispatch(cpu, busy);
     }
 
-    /// The host of `vcpu` stops polling and gives the CPU away.
-    pub fn stops_polling(&mut self, vcpu: usize) {
-        if self.vcpus[vcpu].doing == Doing::Polled {
-            self.sleeps(vcpu, Time::ZERO);
-        }
-    }
-
     /// Wakes `vcpu`, if it has halted.
     pub fn wakes(&mut self, vcpu: usize, by: Option<usize>) {
-        if !matches!(self.vcpus[vcpu].doing, Doing::Polled | Doing::Asleep) {
+        if self.vcpus[vcpu].doing != Doing::Asleep {
             return;
         }
         if let Some(by) = by {
             self.mark(vcpu, What::Kicked(by));
         }
-        self.vcpus[vcpu].learn_poll(self.now, &self.host);
         self.turns(vcpu);
-        if self.vcpus[vcpu].doing == Doing::Polled {
-            self.mark(vcpu, What::On(self.schedule.cpu(vcpu)));
-            return self.busy(vcpu, self.now + self.host.brief);
-        }
         self.enter(vcpu, State::Ready);
         let by = by.map(|by| self.schedule.cpu(by));
         let placed = self.schedule.wake(self.now, vcpu, by);
@@ -195,13 +170,7 @@ impl Engine {
                 state.delay = self.host.wake_busy;
                 self.reschedule(cpu);
             }
-            Placed::Queued(cpu) => match self.schedule.current(cpu) {
-                // A host stops polling as soon as another vCPU wants the CPU.
-                Some(current) if self.vcpus[current].doing == Doing::Polled => {
-                    self.stops_polling(current);
-                }
-                _ => self.plan_slice(cpu),
-            },
+            Placed::Queued(cpu) => self.plan_slice(cpu),
         }
     }
 
@@ -213,7 +182,6 @@ impl Engine {
         self.counts.pause_exits += 1;
         let state = &mut self.vcpus[vcpu];
         state.spins = None;
-        state.spinning = true;
         state.window = state.window.times(exit.grow);
         self.pass(vcpu, exit.cost, State::Host)
     }
@@ -226,15 +194,9 @@ impl Engine {
         let first = guest * count;
         let next = first + self.boosted[guest] % count + 1;
         let mut others = (next..first + count).chain(first..next);
-        let target = others.find(|&other| {
-            self.preempted[other] && {
-                // One that was spinning itself is eligible every other time.
-                let state = &mut self.vcpus[other];
-                state.eligible ^= state.spinning;
-                !(state.spinning && state.eligible)
-            }
-        });
-        let Some(target) = target else { return false };
+        let Some(target) = others.find(|&other| self.preempted[other]) else {
+            return false;
+        };
         self.boosted[guest] = target;
         let Some(other) = self.schedule.yield_to(vcpu, target) else {
             return false;
@@ -248,13 +210,6 @@ impl Engine {
             self.requeue(vcpu);
             true
         }
-    }
-
-    /// `vcpu` enters the guest after an exit. Always returns false.
-    pub fn enters_guest(&mut self, vcpu: usize) -> bool {
-        let state = &mut self.vcpus[vcpu];
-        (state.spinning, state.eligible) = (false, false);
-        false
     }
 
     /// Gives a CPU to `vcpu`, which runs after `delay`.

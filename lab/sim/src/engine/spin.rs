@@ -65,8 +65,6 @@ pub(super) enum Phase {
     Notice,
     /// Offers its CPU to another vCPU, having left the guest.
     Yield,
-    /// Enters the guest.
-    Enter,
     /// Its load takes effect.
     Load,
     /// It acts on the verdict.
@@ -144,8 +142,7 @@ impl Engine {
                     Answer::Wait => (true, Phase::Load),
                 },
                 Phase::Yield if self.preempt_deferred(vcpu) => (true, Phase::Yield),
-                Phase::Yield => (self.yields(vcpu), Phase::Enter),
-                Phase::Enter => (self.enters_guest(vcpu), Phase::Notice),
+                Phase::Yield => (self.yields(vcpu), Phase::Notice),
                 Phase::Load => {
                     // SAFETY: the fibre is suspended in `spin`, or about to be.
                     let verdict = unsafe { poll(spin.poll) };

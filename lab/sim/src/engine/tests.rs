@@ -37,7 +37,7 @@ fn host() -> Host {
     let keys = "kvm:tells_preempted=true:latency=8ms:granularity=1ms:wakeup=2ms:tick=500us:\
                 switch=1.1us:migration=3.3us:worth=0:balance_idle=4ms:balance_all=64ms:\
                 placement=pack:halt=1.7us:brief=700:kick=900:kick_nobody=300:bucket_lines=0:\
-                bucket_hold=0:wake_idle=13us:wake_busy=2.9us:awake=50us:poll=0:first_poll=10us:\
+                bucket_hold=0:wake_idle=13us:wake_busy=2.9us:awake=50us:\
                 chores_length=0:pause_window=0:heavy_barrier=4.1us:spins=false";
     Host::named(keys).expect("a host")
 }

@@ -5,7 +5,7 @@ use overlock_core::platform::spins::Budget;
 use super::buffer::Stores;
 use super::spin::{Phase, Spin, Spun};
 use crate::account::{Account, State};
-use crate::host::{Host, PauseExit};
+use crate::host::PauseExit;
 use crate::time::Time;
 
 /// The work of vCPUs that compute for ever.
@@ -27,8 +27,6 @@ pub(super) enum Doing {
     Watch { line: usize, since: Time },
     /// Spins, ahead of its time: see [`Ahead`](super::ahead::Ahead).
     Ahead,
-    /// Has halted; its host polls for a kick, on its CPU.
-    Polled,
     /// Has halted.
     Asleep,
     /// Has ended.
@@ -84,16 +82,10 @@ pub(super) struct Vcpu {
     pub delay: Time,
     /// The address of the word for which it sleeps, or is about to.
     pub sleeps_at: Option<usize>,
-    /// When its last halt began, and when that ends at the latest.
-    pub halted: Time,
+    /// When its last halt ends at the latest.
     pub until: Option<Time>,
-    /// How long its host polls for it.
-    pub poll: Time,
     /// Its time for spins before sleeps that are in vain.
     pub budget: Option<Budget>,
-    /// Whether it is out of the guest after spinning, and whether it may be a yield target then.
-    pub spinning: bool,
-    pub eligible: bool,
     /// The number of locks that it holds, and whether it waits for one.
     pub holds: u32,
     pub waits: bool,
@@ -189,17 +181,6 @@ impl Vcpu {
     pub fn noticed(&self) -> Time {
         self.spins
             .map_or(Time::MAX, |(since, _)| since + self.window)
-    }
-
-    /// Adapts the polling time to the length of its sleep.
-    pub fn learn_poll(&mut self, now: Time, host: &Host) {
-        let slept = now - self.halted;
-        if slept > self.poll && slept < host.poll {
-            let longer = self.poll.max(host.first_poll.half()).times(2);
-            self.poll = longer.min(host.poll);
-        } else if slept > host.poll {
-            self.poll = Time::ZERO;
-        }
     }
 
     /// When the context switch to it ends.

@@ -4,7 +4,7 @@
 use overlock_core::platform::slices::{SLICE, next_length};
 use overlock_core::platform::spins::{self, Budget, LONGEST_NS, OF_LOCKS, SHORT_NS, SLOWLY};
 
-use super::calls::{call, rest, spend, stall};
+use super::calls::{call, rest, spend};
 use super::state::Engine;
 use super::{ask, current, now, with};
 use crate::account::State;
@@ -62,8 +62,7 @@ pub(crate) fn spin_for(nanos: u64) {
 
 fn pause_exit(me: usize) {
     call(me, |engine| engine.exits(me));
-    stall(me, |engine| engine.yields(me));
-    call(me, |engine| engine.enters_guest(me));
+    call(me, |engine| engine.yields(me));
 }
 
 /// The time slice on a CPU, in nanoseconds.

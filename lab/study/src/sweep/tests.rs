@@ -11,7 +11,7 @@ fn grid() -> Grid {
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect_vec();
     Grid {
         machines: [("e5-2699v3:cores=18".to_owned(), vec![12, 200])].into(),
-        hosts: names(&["kvm:poll=0ns"]),
+        hosts: names(&["kvm:kick=3us"]),
         others: vec![0],
         workloads: names(&["micro:cs=95ns"]),
         locks: names(&["ticket", "pv_ticket_small"]),

@@ -54,7 +54,7 @@ fn a_rate_has_the_time_in_which_the_owner_is_preempted() {
 
 #[test]
 fn both_modes_of_the_hybrid_lock_are_counted() {
-    let (report, operations) = round("hybrid");
+    let (report, operations) = guests(1, "hybrid", Workload::micro(95.0, 500.0));
     let (queued, unfair) = report.modes;
     assert!(queued > 10 && unfair > 10, "{queued} and {unfair}");
     // All others found it free. Each of the six vCPUs may have lost its CPU before it counts one.
