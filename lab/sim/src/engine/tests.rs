@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use overlock_core::platform::{Atomic, ByteLanes, Kick, Pause, WakeClass};
 use overlock_core::{Cpu, FutexPlatform, Instant, Platform, Spin};
 
-use super::futex::kick_all;
 use super::*;
 use crate::account::State;
 use crate::cache::Access;

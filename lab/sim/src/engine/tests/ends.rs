@@ -93,17 +93,3 @@ fn figures_are_of_the_time_after_the_warm_up() {
         assert_eq!(outcome.account().total(), outcome.elapsed.times(2));
     }
 }
-
-/// A body's panic reaches the caller, whose thread can simulate again. Fails where the thread still
-/// counts as the vCPU's. Locks are made and dropped there, so nobody is woken.
-#[test]
-fn a_panic_ends_the_simulation() {
-    let simulate = |panics: bool| {
-        let body = |vcpu| assert!(vcpu == 0 || !panics, "as intended");
-        simulate(&machine(1, 1), &host(), 2, body)
-    };
-    assert!(catch_unwind(|| simulate(true)).is_err());
-    assert_eq!(current(), None);
-    kick_all(0x1000);
-    simulate(false);
-}

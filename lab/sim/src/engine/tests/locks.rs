@@ -209,7 +209,8 @@ fn all_builds_have_the_same_results() {
 }
 
 /// Three vCPUs, each with a CPU: an owner, and two that a broken lock can let in. Fails where the
-/// counter does not show it, or a panic does not leave the thread able to simulate again.
+/// counter does not show it. Fails where a body whose panic has reached the caller still runs: the
+/// thread could not simulate again.
 #[test]
 fn a_lock_without_exclusion_is_caught() {
     fn caught<F: Flaw>() -> usize {
