@@ -46,8 +46,6 @@ keys! {
         #[serde(flatten)]
         scheduler: Scheduler,
         #[serde(flatten)]
-        chores: Chores,
-        #[serde(flatten)]
         pause_exit: PauseExit,
     }
     hypervisor: bool = FLAG, "It runs vCPUs of virtual machines, rather than threads";
@@ -94,15 +92,9 @@ keys! {
     placement: Placement = Domain::Word(&["spread", "numa", "pack"]),
         "spread: on all sockets in turn; numa: so, but the second beside the first; \
          pack: on as few sockets as can be";
-}
-
-keys! {
-    /// The host's own threads, which take a CPU from its vCPU from time to time.
-    #[derive(Copy)]
-    Chores {}
-    every as "chores_every": Time = INTERVAL, "The mean time between the host's threads on a CPU";
-    length as "chores_length": Time = OR_NONE,
-        "How long the host's threads run, on the mean; 0 for none";
+    /// They take it from its vCPU.
+    chores_every: Time = INTERVAL, "The mean time between the host's threads on a CPU";
+    chores_length: Time = OR_NONE, "How long the host's threads run, on the mean; 0 for none";
 }
 
 keys! {
@@ -119,12 +111,8 @@ keys! {
 
 impl Spec for Host {
     const WHAT: &'static str = "host";
-    const KEYS: &'static [&'static [Key]] = &[
-        Self::OWN_KEYS,
-        Scheduler::OWN_KEYS,
-        Chores::OWN_KEYS,
-        PauseExit::OWN_KEYS,
-    ];
+    const KEYS: &'static [&'static [Key]] =
+        &[Self::OWN_KEYS, Scheduler::OWN_KEYS, PauseExit::OWN_KEYS];
 
     fn presets() -> &'static [Self] {
         static PRESETS: LazyLock<Vec<Host>> =
@@ -141,14 +129,14 @@ impl Spec for Host {
     }
 
     fn rules(&self) -> Vec<(bool, &'static str)> {
-        let (scheduler, chores) = (self.scheduler, self.chores);
+        let scheduler = self.scheduler;
         vec![
             (
                 scheduler.granularity <= scheduler.latency,
                 "granularity must be at most latency",
             ),
             (
-                chores.length < chores.every,
+                scheduler.chores_length < scheduler.chores_every,
                 "chores_length must be less than chores_every",
             ),
         ]

@@ -263,14 +263,13 @@ impl Engine {
 
     /// Schedules the host's next work on a CPU, with random interval and length around their means.
     pub fn plan_chore(&mut self, cpu: usize) {
-        let chores = self.host.chores;
-        if chores.length > Time::ZERO {
+        let rules = self.host.scheduler;
+        if rules.chores_length > Time::ZERO {
             // The logarithm of the host's C library would depend on the library and the processor.
             let mut draw =
                 |mean: Time| mean.scale(-libm::log(self.random.random_range(1e-9..1.0_f64)));
-            let (pause, length) = (draw(chores.every), draw(chores.length));
-            let length = Some(length);
-            self.plan(self.now + pause, Event::Chore(cpu, length));
+            let (pause, length) = (draw(rules.chores_every), draw(rules.chores_length));
+            self.plan(self.now + pause, Event::Chore(cpu, Some(length)));
         }
     }
 

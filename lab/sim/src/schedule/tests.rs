@@ -17,6 +17,8 @@ const CFS: Scheduler = Scheduler {
     balance_idle: Time::ms(4),
     balance_all: Time::ms(64),
     placement: Placement::Pack,
+    chores_every: Time::ms(100),
+    chores_length: Time::ZERO,
 };
 
 /// Makes the schedule of a scene, such as `eevdf 0/3000 100/5000`. All timers tick at whole
