@@ -23,8 +23,8 @@ ASSUME {Timed, Surplus, FairUnlocks, Adopts, Patient} \subseteq BOOLEAN /\ Me \i
 variables
     \* Byte 0 is all but the count.
     word = [locked |-> FALSE, wake |-> FALSE, handoff |-> FALSE, sleepers |-> 0],
-    \* The operating system's queue of those that sleep as waiters, and those that sleep apart.
-    queue = << >>, apart = {},
+    \* The operating system's queue of those that sleep.
+    queue = << >>,
     \* Those that sleep for a condition variable, and those whose adoption is done.
     parked = {}, adopted = {},
     \* The threads that the word counts.
@@ -53,13 +53,12 @@ define
     TakenBack(t) ==
         [Owned(t) EXCEPT !.wake = @ \/ Broken # "impatient_wakes_nobody",
                          !.handoff = @ /\ Broken # "impatient_drops_request"]
-    Asleep(t) == t \in apart \/ \E i \in DOMAIN queue : queue[i] = t
+    Asleep(t) == \E i \in DOMAIN queue : queue[i] = t
     Without(t) == SelectSeq(queue, LAMBDA u : u # t)
 end define;
 
-\* Overlock::acquire. A lock that was handed off is followed by `let_in`.
+\* An acquisition by a waiter.
 macro acquire(new) begin
-    handed := word.handoff;
     word := new;
     counted := counted \ {self};
     owner := self;
@@ -71,7 +70,7 @@ macro kick_one() begin
 end macro;
 
 fair process thread \in Threads
-variables handed = FALSE, fairly = FALSE, adoptee = Nobody;
+variables fairly = FALSE, adoptee = Nobody;
 begin
 lock:
     while TRUE do
@@ -91,7 +90,7 @@ lock:
 spin:
         if MayTake(self) then
             acquire(Owned(self));
-            goto let_in;
+            goto unlock;
         end if;
 sleep:
         if MayTake(self) /\ Broken \notin {"no_look", "leaver_leaves_it"} then
@@ -108,13 +107,12 @@ sleep:
                 await Broken # "leaver_leaves_it" \/ ~MayTake(self);
                 if ~word.locked /\ self \notin counted then
                     either
-                        expected[self] := word;
-                        goto halt_apart;
+                        \* It gives its CPU up for a while.
+                        goto sleep;
                     or
-                        \* A thread of a real-time policy.
                         await HandedOff /\ ~Patient;
-                        acquire(TakenBack(self));
-                        goto let_in;
+                        expected[self] := word;
+                        goto take_back;
                     end either;
                 else
                     with asks \in {a \in BOOLEAN : a => self \in counted} do
@@ -140,27 +138,14 @@ asleep:
         await ~Asleep(self);
         expected[self] := Nobody;
         goto spin;
-halt_apart:
-        if word = expected[self] then apart := apart \union {self}; end if;
-asleep_apart:
-        await ~Asleep(self);
-        either
+take_back:
+        if word = expected[self] \/ Broken = "takes_back_unseen" then
+            acquire(TakenBack(self));
+            expected[self] := Nobody;
+        else
             expected[self] := Nobody;
             goto sleep;
-        or
-            await ~Patient;
-            if word = expected[self] \/ Broken = "takes_back_unseen" then
-                acquire(TakenBack(self));
-                expected[self] := Nobody;
-                goto let_in;
-            else
-                expected[self] := Nobody;
-                goto sleep;
-            end if;
-        end either;
-let_in:
-        if handed /\ Broken # "apart_not_let_in" then apart := {}; end if;
-        handed := FALSE;
+        end if;
 unlock:
         either
             await FairUnlocks;
@@ -255,15 +240,14 @@ adopted_one:
     end while;
 end process;
 
-\* Signals, and timers that end. The patience of a newcomer may always end.
+\* Signals, and timers that end.
 process world = "world"
 begin
 wakes:
     while TRUE do
         either
-            with t \in {t \in Threads : Asleep(t) /\ (Surplus \/ Timed \/ (t \in apart /\ ~Patient))} do
+            with t \in {t \in Threads : Asleep(t) /\ (Surplus \/ Timed)} do
                 queue := Without(t);
-                apart := apart \ {t};
             end with;
         or
             \* A waiter that is not notified sleeps again.
@@ -273,8 +257,8 @@ wakes:
 end process;
 
 end algorithm; *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-19c6da535699b5e12f6712fafc220ae3
-VARIABLES word, queue, apart, parked, adopted, counted, expected, owner, pc
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-a75b52d65d56fe5d8d7e4f5d08e0c6af
+VARIABLES word, queue, parked, adopted, counted, expected, owner, pc
 
 (* define statement *)
 MayTake(t) == ~word.locked /\ (~word.handoff \/ t \in counted)
@@ -295,27 +279,25 @@ Owned(t) ==
 TakenBack(t) ==
     [Owned(t) EXCEPT !.wake = @ \/ Broken # "impatient_wakes_nobody",
                      !.handoff = @ /\ Broken # "impatient_drops_request"]
-Asleep(t) == t \in apart \/ \E i \in DOMAIN queue : queue[i] = t
+Asleep(t) == \E i \in DOMAIN queue : queue[i] = t
 Without(t) == SelectSeq(queue, LAMBDA u : u # t)
 
-VARIABLES handed, fairly, adoptee
+VARIABLES fairly, adoptee
 
-vars == << word, queue, apart, parked, adopted, counted, expected, owner, pc, 
-           handed, fairly, adoptee >>
+vars == << word, queue, parked, adopted, counted, expected, owner, pc, fairly, 
+           adoptee >>
 
 ProcSet == (Threads) \cup {"world"}
 
 Init == (* Global variables *)
         /\ word = [locked |-> FALSE, wake |-> FALSE, handoff |-> FALSE, sleepers |-> 0]
         /\ queue = << >>
-        /\ apart = {}
         /\ parked = {}
         /\ adopted = {}
         /\ counted = {}
         /\ expected = [t \in Threads |-> Nobody]
         /\ owner = Nobody
         (* Process thread *)
-        /\ handed = [self \in Threads |-> FALSE]
         /\ fairly = [self \in Threads |-> FALSE]
         /\ adoptee = [self \in Threads |-> Nobody]
         /\ pc = [self \in ProcSet |-> CASE self \in Threads -> "lock"
@@ -334,26 +316,24 @@ lock(self) == /\ pc[self] = "lock"
                  \/ /\ Adopts
                     /\ pc' = [pc EXCEPT ![self] = "notify"]
                     /\ UNCHANGED <<word, owner>>
-              /\ UNCHANGED << queue, apart, parked, adopted, counted, expected, 
-                              handed, fairly, adoptee >>
+              /\ UNCHANGED << queue, parked, adopted, counted, expected, 
+                              fairly, adoptee >>
 
 spin(self) == /\ pc[self] = "spin"
               /\ IF MayTake(self)
-                    THEN /\ handed' = [handed EXCEPT ![self] = word.handoff]
-                         /\ word' = Owned(self)
+                    THEN /\ word' = Owned(self)
                          /\ counted' = counted \ {self}
                          /\ owner' = self
-                         /\ pc' = [pc EXCEPT ![self] = "let_in"]
+                         /\ pc' = [pc EXCEPT ![self] = "unlock"]
                     ELSE /\ pc' = [pc EXCEPT ![self] = "sleep"]
-                         /\ UNCHANGED << word, counted, owner, handed >>
-              /\ UNCHANGED << queue, apart, parked, adopted, expected, fairly, 
+                         /\ UNCHANGED << word, counted, owner >>
+              /\ UNCHANGED << queue, parked, adopted, expected, fairly, 
                               adoptee >>
 
 sleep(self) == /\ pc[self] = "sleep"
                /\ IF MayTake(self) /\ Broken \notin {"no_look", "leaver_leaves_it"}
                      THEN /\ pc' = [pc EXCEPT ![self] = "spin"]
-                          /\ UNCHANGED << word, counted, expected, owner, 
-                                          handed >>
+                          /\ UNCHANGED << word, counted, expected >>
                      ELSE /\ \/ /\ Timed
                                 /\ IF self \in counted
                                       THEN /\ word' = (IF Broken = "leaver_without_wake" THEN [Left(word) EXCEPT !.wake = FALSE] ELSE Left(word))
@@ -361,19 +341,15 @@ sleep(self) == /\ pc[self] = "sleep"
                                       ELSE /\ TRUE
                                            /\ UNCHANGED << word, counted >>
                                 /\ pc' = [pc EXCEPT ![self] = "lock"]
-                                /\ UNCHANGED <<expected, owner, handed>>
+                                /\ UNCHANGED expected
                              \/ /\ Broken # "leaver_leaves_it" \/ ~MayTake(self)
                                 /\ IF ~word.locked /\ self \notin counted
-                                      THEN /\ \/ /\ expected' = [expected EXCEPT ![self] = word]
-                                                 /\ pc' = [pc EXCEPT ![self] = "halt_apart"]
-                                                 /\ UNCHANGED <<word, counted, owner, handed>>
-                                              \/ /\ HandedOff /\ ~Patient
-                                                 /\ handed' = [handed EXCEPT ![self] = word.handoff]
-                                                 /\ word' = TakenBack(self)
-                                                 /\ counted' = counted \ {self}
-                                                 /\ owner' = self
-                                                 /\ pc' = [pc EXCEPT ![self] = "let_in"]
+                                      THEN /\ \/ /\ pc' = [pc EXCEPT ![self] = "sleep"]
                                                  /\ UNCHANGED expected
+                                              \/ /\ HandedOff /\ ~Patient
+                                                 /\ expected' = [expected EXCEPT ![self] = word]
+                                                 /\ pc' = [pc EXCEPT ![self] = "take_back"]
+                                           /\ UNCHANGED << word, counted >>
                                       ELSE /\ \E asks \in {a \in BOOLEAN : a => self \in counted}:
                                                 /\ word' = [word EXCEPT !.sleepers = IF self \in counted THEN @ ELSE @ + 1,
                                                                         !.handoff = @ \/ asks,
@@ -382,8 +358,7 @@ sleep(self) == /\ pc[self] = "sleep"
                                                 /\ counted' = (counted \union {self})
                                                 /\ expected' = [expected EXCEPT ![self] = word']
                                                 /\ pc' = [pc EXCEPT ![self] = "halt"]
-                                           /\ UNCHANGED << owner, handed >>
-               /\ UNCHANGED << queue, apart, parked, adopted, fairly, adoptee >>
+               /\ UNCHANGED << queue, parked, adopted, owner, fairly, adoptee >>
 
 halt(self) == /\ pc[self] = "halt"
               /\ IF word # expected[self] /\ Broken # "halt_without_look"
@@ -393,54 +368,27 @@ halt(self) == /\ pc[self] = "halt"
                     ELSE /\ queue' = Append(queue, self)
                          /\ pc' = [pc EXCEPT ![self] = "asleep"]
                          /\ UNCHANGED expected
-              /\ UNCHANGED << word, apart, parked, adopted, counted, owner, 
-                              handed, fairly, adoptee >>
+              /\ UNCHANGED << word, parked, adopted, counted, owner, fairly, 
+                              adoptee >>
 
 asleep(self) == /\ pc[self] = "asleep"
                 /\ ~Asleep(self)
                 /\ expected' = [expected EXCEPT ![self] = Nobody]
                 /\ pc' = [pc EXCEPT ![self] = "spin"]
-                /\ UNCHANGED << word, queue, apart, parked, adopted, counted, 
-                                owner, handed, fairly, adoptee >>
+                /\ UNCHANGED << word, queue, parked, adopted, counted, owner, 
+                                fairly, adoptee >>
 
-halt_apart(self) == /\ pc[self] = "halt_apart"
-                    /\ IF word = expected[self]
-                          THEN /\ apart' = (apart \union {self})
-                          ELSE /\ TRUE
-                               /\ apart' = apart
-                    /\ pc' = [pc EXCEPT ![self] = "asleep_apart"]
-                    /\ UNCHANGED << word, queue, parked, adopted, counted, 
-                                    expected, owner, handed, fairly, adoptee >>
-
-asleep_apart(self) == /\ pc[self] = "asleep_apart"
-                      /\ ~Asleep(self)
-                      /\ \/ /\ expected' = [expected EXCEPT ![self] = Nobody]
-                            /\ pc' = [pc EXCEPT ![self] = "sleep"]
-                            /\ UNCHANGED <<word, counted, owner, handed>>
-                         \/ /\ ~Patient
-                            /\ IF word = expected[self] \/ Broken = "takes_back_unseen"
-                                  THEN /\ handed' = [handed EXCEPT ![self] = word.handoff]
-                                       /\ word' = TakenBack(self)
-                                       /\ counted' = counted \ {self}
-                                       /\ owner' = self
-                                       /\ expected' = [expected EXCEPT ![self] = Nobody]
-                                       /\ pc' = [pc EXCEPT ![self] = "let_in"]
-                                  ELSE /\ expected' = [expected EXCEPT ![self] = Nobody]
-                                       /\ pc' = [pc EXCEPT ![self] = "sleep"]
-                                       /\ UNCHANGED << word, counted, owner, 
-                                                       handed >>
-                      /\ UNCHANGED << queue, apart, parked, adopted, fairly, 
-                                      adoptee >>
-
-let_in(self) == /\ pc[self] = "let_in"
-                /\ IF handed[self] /\ Broken # "apart_not_let_in"
-                      THEN /\ apart' = {}
-                      ELSE /\ TRUE
-                           /\ apart' = apart
-                /\ handed' = [handed EXCEPT ![self] = FALSE]
-                /\ pc' = [pc EXCEPT ![self] = "unlock"]
-                /\ UNCHANGED << word, queue, parked, adopted, counted, 
-                                expected, owner, fairly, adoptee >>
+take_back(self) == /\ pc[self] = "take_back"
+                   /\ IF word = expected[self] \/ Broken = "takes_back_unseen"
+                         THEN /\ word' = TakenBack(self)
+                              /\ counted' = counted \ {self}
+                              /\ owner' = self
+                              /\ expected' = [expected EXCEPT ![self] = Nobody]
+                              /\ pc' = [pc EXCEPT ![self] = "unlock"]
+                         ELSE /\ expected' = [expected EXCEPT ![self] = Nobody]
+                              /\ pc' = [pc EXCEPT ![self] = "sleep"]
+                              /\ UNCHANGED << word, counted, owner >>
+                   /\ UNCHANGED << queue, parked, adopted, fairly, adoptee >>
 
 unlock(self) == /\ pc[self] = "unlock"
                 /\ \/ /\ FairUnlocks
@@ -471,8 +419,8 @@ unlock(self) == /\ pc[self] = "unlock"
                                                                   /\ UNCHANGED << word, 
                                                                                   owner >>
                       /\ UNCHANGED fairly
-                /\ UNCHANGED << queue, apart, parked, adopted, counted, 
-                                expected, handed, adoptee >>
+                /\ UNCHANGED << queue, parked, adopted, counted, expected, 
+                                adoptee >>
 
 unlock_slow(self) == /\ pc[self] = "unlock_slow"
                      /\ owner' = Nobody
@@ -484,8 +432,8 @@ unlock_slow(self) == /\ pc[self] = "unlock_slow"
                           /\ IF ~wakes \/ Broken = "kick_forgotten"
                                 THEN /\ pc' = [pc EXCEPT ![self] = "lock"]
                                 ELSE /\ pc' = [pc EXCEPT ![self] = "kick"]
-                     /\ UNCHANGED << queue, apart, parked, adopted, counted, 
-                                     expected, handed, adoptee >>
+                     /\ UNCHANGED << queue, parked, adopted, counted, expected, 
+                                     adoptee >>
 
 kick(self) == /\ pc[self] = "kick"
               /\ IF queue # << >>
@@ -493,15 +441,15 @@ kick(self) == /\ pc[self] = "kick"
                     ELSE /\ TRUE
                          /\ queue' = queue
               /\ pc' = [pc EXCEPT ![self] = "lock"]
-              /\ UNCHANGED << word, apart, parked, adopted, counted, expected, 
-                              owner, handed, fairly, adoptee >>
+              /\ UNCHANGED << word, parked, adopted, counted, expected, owner, 
+                              fairly, adoptee >>
 
 broken_store(self) == /\ pc[self] = "broken_store"
                       /\ word' = [word EXCEPT !.locked = FALSE, !.wake = FALSE, !.handoff = FALSE]
                       /\ owner' = Nobody
                       /\ pc' = [pc EXCEPT ![self] = "lock"]
-                      /\ UNCHANGED << queue, apart, parked, adopted, counted, 
-                                      expected, handed, fairly, adoptee >>
+                      /\ UNCHANGED << queue, parked, adopted, counted, 
+                                      expected, fairly, adoptee >>
 
 broken_kick(self) == /\ pc[self] = "broken_kick"
                      /\ IF queue # << >>
@@ -509,21 +457,21 @@ broken_kick(self) == /\ pc[self] = "broken_kick"
                            ELSE /\ TRUE
                                 /\ queue' = queue
                      /\ pc' = [pc EXCEPT ![self] = "broken_release"]
-                     /\ UNCHANGED << word, apart, parked, adopted, counted, 
-                                     expected, owner, handed, fairly, adoptee >>
+                     /\ UNCHANGED << word, parked, adopted, counted, expected, 
+                                     owner, fairly, adoptee >>
 
 broken_release(self) == /\ pc[self] = "broken_release"
                         /\ word' = [word EXCEPT !.locked = FALSE, !.wake = FALSE]
                         /\ owner' = Nobody
                         /\ pc' = [pc EXCEPT ![self] = "lock"]
-                        /\ UNCHANGED << queue, apart, parked, adopted, counted, 
-                                        expected, handed, fairly, adoptee >>
+                        /\ UNCHANGED << queue, parked, adopted, counted, 
+                                        expected, fairly, adoptee >>
 
 wait(self) == /\ pc[self] = "wait"
               /\ parked' = (parked \union {self})
               /\ pc' = [pc EXCEPT ![self] = "waiting"]
-              /\ UNCHANGED << word, queue, apart, adopted, counted, expected, 
-                              owner, handed, fairly, adoptee >>
+              /\ UNCHANGED << word, queue, adopted, counted, expected, owner, 
+                              fairly, adoptee >>
 
 waiting(self) == /\ pc[self] = "waiting"
                  /\ self \notin parked /\ ~Asleep(self) /\ (self \in counted => self \in adopted)
@@ -532,8 +480,8 @@ waiting(self) == /\ pc[self] = "waiting"
                  /\ IF self \in counted
                        THEN /\ pc' = [pc EXCEPT ![self] = "spin"]
                        ELSE /\ pc' = [pc EXCEPT ![self] = "lock"]
-                 /\ UNCHANGED << word, queue, apart, parked, counted, owner, 
-                                 handed, fairly, adoptee >>
+                 /\ UNCHANGED << word, queue, parked, counted, owner, fairly, 
+                                 adoptee >>
 
 notify(self) == /\ pc[self] = "notify"
                 /\ \/ /\ \E t \in parked \ counted:
@@ -557,7 +505,7 @@ notify(self) == /\ pc[self] = "notify"
                             THEN /\ pc' = [pc EXCEPT ![self] = "unlock"]
                             ELSE /\ pc' = [pc EXCEPT ![self] = "lock"]
                       /\ UNCHANGED <<word, parked, counted, expected, adoptee>>
-                /\ UNCHANGED << queue, apart, adopted, owner, handed, fairly >>
+                /\ UNCHANGED << queue, adopted, owner, fairly >>
 
 requeue(self) == /\ pc[self] = "requeue"
                  /\ IF adoptee[self] \in parked
@@ -568,8 +516,8 @@ requeue(self) == /\ pc[self] = "requeue"
                  /\ IF Broken = "adopter_looks_before_the_requeue"
                        THEN /\ pc' = [pc EXCEPT ![self] = "adopted_one"]
                        ELSE /\ pc' = [pc EXCEPT ![self] = "recheck"]
-                 /\ UNCHANGED << word, apart, adopted, counted, expected, 
-                                 owner, handed, fairly, adoptee >>
+                 /\ UNCHANGED << word, adopted, counted, expected, owner, 
+                                 fairly, adoptee >>
 
 recheck(self) == /\ pc[self] = "recheck"
                  /\ IF (word.locked /\ word.wake) \/ Broken = "adopter_does_not_look"
@@ -577,8 +525,8 @@ recheck(self) == /\ pc[self] = "recheck"
                        ELSE /\ IF Broken = "adopter_looks_before_the_requeue"
                                   THEN /\ pc' = [pc EXCEPT ![self] = "requeue"]
                                   ELSE /\ pc' = [pc EXCEPT ![self] = "adopter_kicks"]
-                 /\ UNCHANGED << word, queue, apart, parked, adopted, counted, 
-                                 expected, owner, handed, fairly, adoptee >>
+                 /\ UNCHANGED << word, queue, parked, adopted, counted, 
+                                 expected, owner, fairly, adoptee >>
 
 adopter_kicks(self) == /\ pc[self] = "adopter_kicks"
                        /\ IF queue # << >>
@@ -586,9 +534,8 @@ adopter_kicks(self) == /\ pc[self] = "adopter_kicks"
                              ELSE /\ TRUE
                                   /\ queue' = queue
                        /\ pc' = [pc EXCEPT ![self] = "adopted_one"]
-                       /\ UNCHANGED << word, apart, parked, adopted, counted, 
-                                       expected, owner, handed, fairly, 
-                                       adoptee >>
+                       /\ UNCHANGED << word, parked, adopted, counted, 
+                                       expected, owner, fairly, adoptee >>
 
 adopted_one(self) == /\ pc[self] = "adopted_one"
                      /\ adopted' = (adopted \union {adoptee[self]})
@@ -596,12 +543,11 @@ adopted_one(self) == /\ pc[self] = "adopted_one"
                      /\ IF owner = self
                            THEN /\ pc' = [pc EXCEPT ![self] = "unlock"]
                            ELSE /\ pc' = [pc EXCEPT ![self] = "lock"]
-                     /\ UNCHANGED << word, queue, apart, parked, counted, 
-                                     expected, owner, handed, fairly >>
+                     /\ UNCHANGED << word, queue, parked, counted, expected, 
+                                     owner, fairly >>
 
 thread(self) == lock(self) \/ spin(self) \/ sleep(self) \/ halt(self)
-                   \/ asleep(self) \/ halt_apart(self)
-                   \/ asleep_apart(self) \/ let_in(self) \/ unlock(self)
+                   \/ asleep(self) \/ take_back(self) \/ unlock(self)
                    \/ unlock_slow(self) \/ kick(self) \/ broken_store(self)
                    \/ broken_kick(self) \/ broken_release(self)
                    \/ wait(self) \/ waiting(self) \/ notify(self)
@@ -609,16 +555,15 @@ thread(self) == lock(self) \/ spin(self) \/ sleep(self) \/ halt(self)
                    \/ adopted_one(self)
 
 wakes == /\ pc["world"] = "wakes"
-         /\ \/ /\ \E t \in {t \in Threads : Asleep(t) /\ (Surplus \/ Timed \/ (t \in apart /\ ~Patient))}:
-                    /\ queue' = Without(t)
-                    /\ apart' = apart \ {t}
+         /\ \/ /\ \E t \in {t \in Threads : Asleep(t) /\ (Surplus \/ Timed)}:
+                    queue' = Without(t)
                /\ UNCHANGED parked
             \/ /\ \E t \in {t \in parked \intersect counted : Surplus}:
                     parked' = parked \ {t}
-               /\ UNCHANGED <<queue, apart>>
+               /\ queue' = queue
          /\ pc' = [pc EXCEPT !["world"] = "wakes"]
-         /\ UNCHANGED << word, adopted, counted, expected, owner, handed, 
-                         fairly, adoptee >>
+         /\ UNCHANGED << word, adopted, counted, expected, owner, fairly, 
+                         adoptee >>
 
 world == wakes
 
@@ -628,7 +573,7 @@ Next == world
 Spec == /\ Init /\ [][Next]_vars
         /\ \A self \in Threads : WF_vars(thread(self))
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-b07adf6dfd5616870e54597691619686
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-3d7041bb938f7ab0de59dab0f81103f8
 -------------------------------------------------------------------------------
 (* Safety *)
 
@@ -640,7 +585,7 @@ TypeOK ==
 Adopting(t) == pc[t] \in {"requeue", "recheck", "adopter_kicks", "adopted_one"}
 
 Owns(t) ==
-    \/ pc[t] \in {"let_in", "unlock", "unlock_slow", "broken_store", "broken_kick", "broken_release"}
+    \/ pc[t] \in {"unlock", "unlock_slow", "broken_store", "broken_kick", "broken_release"}
     \/ (Adopting(t) \/ pc[t] = "notify") /\ owner = t
 
 I1_OneOwner ==
@@ -661,10 +606,6 @@ I3_FreeIsZero == word.wake => word.locked
 I3_SleepsOnWake == \A i \in DOMAIN queue : expected[queue[i]].wake /\ expected[queue[i]].locked
 
 I3_HandedOffToSome == word.handoff => counted # {}
-
-I4_Apart ==
-    /\ apart \intersect counted = {}
-    /\ apart # {} => HandedOff \/ \E t \in Threads : pc[t] = "let_in" /\ handed[t]
 
 \* A lock that is handed off goes to a counted thread, or is taken back by a newcomer, which leaves the request.
 I3_CountedIsNext ==

@@ -201,10 +201,9 @@ pub trait Platform: Atomics {
     /// not hold `expected`, and where nothing could end the sleep: see [In a kernel](self#halt).
     /// May return spuriously. Orders nothing.
     ///
-    /// Kicks may tell the sleeper from others by its `class`. Returns false if it has certainly not
-    /// been kicked: the word had changed, the time was over, or a signal came. Without
-    /// [`FutexPlatform`] the class is always [`WakeClass::Waiter`], and nobody uses the result.
-    fn halt(word: &Self::U32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool;
+    /// Returns false if it has certainly not been kicked: the word had changed, the time was over,
+    /// or a signal came. Without [`FutexPlatform`] nobody uses the result.
+    fn halt(word: &Self::U32, expected: u32, until: Option<Deadline>) -> bool;
 
     /// Spins before the caller [halts](Self::halt) on `word`, for as long as the platform finds it
     /// worth it for waits on `object`, an address. Nobody has waited for a new object before.
@@ -320,8 +319,6 @@ pub trait Platform: Atomics {
 
 /// A [`Platform`] for locks whose waiters sleep at the address of the lock itself, as at a futex.
 ///
-/// Its [halts](Platform::halt) and [kicks](Platform::kick) serve every [`WakeClass`] and [`Kick`].
-///
 /// Spinlocks, and sleeping locks whose waiters sleep at their queue nodes, do without it. All but
 /// the two barriers have a default, which is correct and slower.
 pub trait FutexPlatform: Platform {
@@ -337,9 +334,9 @@ pub trait FutexPlatform: Platform {
         false
     }
 
-    /// Moves the thread that halted on `from`, if one did, to `to`: from then on it sleeps there as
-    /// a [`WakeClass::Waiter`], with the deadline that it has. Returns false if this platform
-    /// cannot do that. The caller has changed `from` before.
+    /// Moves the thread that halted on `from`, if one did, to `to`: from then on it sleeps there,
+    /// with the deadline that it has. Returns false if this platform cannot do that. The caller has
+    /// changed `from` before.
     fn requeue(from: &Self::U32, to: &Self::U32) -> bool {
         let _ = (from, to);
         false
@@ -431,33 +428,25 @@ pub const fn spread(address: usize) -> u32 {
     ((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-/// Gives the CPU away for about `nanos` nanoseconds: a [halt](Platform::halt) that nobody can end.
+/// Gives the CPU away for about `nanos` nanoseconds.
 pub fn backoff_sleep<P: Platform>(nanos: u64) {
+    sleep_until::<P>(P::now().plus_nanos(nanos).into());
+}
+
+/// Gives the CPU away until then: a [halt](Platform::halt) that nobody can end. It may end early,
+/// with a signal.
+pub fn sleep_until<P: Platform>(end: Deadline) {
     let nobody = P::U32::ZERO;
-    let end = P::now().plus_nanos(nanos);
-    P::halt(&nobody, 0, Some(end.into()), WakeClass::Waiter);
+    P::halt(&nobody, 0, Some(end));
 }
 
 /// The sleepers that [`Platform::kick`] wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kick {
-    /// One thread, if any, of [`WakeClass::Waiter`].
+    /// One thread, if any.
     One,
-    /// All of [`WakeClass::Waiter`].
+    /// All.
     All,
-    /// All of [`WakeClass::Target`]. All that sleep, if the platform does not tell the classes
-    /// apart.
-    Target,
-}
-
-/// The class of a sleeper that kicks can tell from others: see [`Platform::halt`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WakeClass {
-    /// Woken by [`Kick::One`] and [`Kick::All`].
-    Waiter,
-    /// The target of a handoff, and newcomers that wait until it has come. Woken by
-    /// [`Kick::Target`], and not with the others.
-    Target,
 }
 
 /// How long [`Platform::pause`] keeps the CPU, and whether the caller waits for other threads.

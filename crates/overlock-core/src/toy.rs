@@ -23,7 +23,6 @@ use std::vec::Vec;
 
 use crate::platform::{
     self, Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Pause, Platform, Spin,
-    WakeClass,
 };
 use crate::tables::{Storage, Tables};
 
@@ -226,13 +225,13 @@ impl Platform for Toy {
         step(Point::Wait);
     }
 
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
         step(Point::Halt);
         if word.load(Ordering::Relaxed) != expected {
             return false;
         }
         HALTS.set(HALTS.get() + 1);
-        if stage::slept(word, class) {
+        if stage::slept(word) {
             return until.is_none_or(|until| !until.is_over::<Toy>());
         }
         // Asleep: another thread's step may still kick.

@@ -36,7 +36,7 @@ mod time_slice;
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
-use overlock_core::platform::{Kick, WakeClass};
+use overlock_core::platform::Kick;
 use overlock_core::tables::{Chunks, Storage, Tables};
 use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 
@@ -79,8 +79,8 @@ impl Platform for Linux {
         }) == spin::Spun::Ready
     }
 
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
-        futex::wait(word, expected, until, class)
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        futex::wait(word, expected, until)
     }
 
     fn kick(word: *const AtomicU32, whom: Kick) {

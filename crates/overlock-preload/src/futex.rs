@@ -24,7 +24,7 @@ pub fn wake(address: usize, most: c_int) {
 pub fn wait(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> c_int {
     const INTERRUPTED: isize = -(EINTR as isize);
     const LATE: isize = -(ETIMEDOUT as isize);
-    match overlock_linux::__private::sleep(word, expected, until, u32::MAX) {
+    match overlock_linux::__private::sleep(word, expected, until) {
         INTERRUPTED => EINTR,
         // By a clock of the program's own it was time to look, and may be time to sleep again.
         LATE if until.is_none_or(Deadline::is_over::<Linux>) => ETIMEDOUT,

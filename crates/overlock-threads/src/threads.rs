@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 use std::time::Duration;
 
-use overlock_core::platform::{Kick, WakeClass};
+use overlock_core::platform::Kick;
 use overlock_core::tables::{Storage, Tables};
 use overlock_core::{Atomics, Cpu, Deadline, FutexPlatform, Instant, Platform};
 
@@ -67,23 +67,17 @@ impl Atomics for Threads {
 }
 
 impl Platform for Threads {
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
-        let woken = match until.map(left) {
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        match until.map(left) {
             Some(None) => false,
             limit => address::wait(word, expected, limit.flatten()),
-        };
-        // These systems do not tell the classes apart, so a kick for a waiter may have met this
-        // target. It passes the kick on, to a waiter or to another target that does the same.
-        if woken && class == WakeClass::Target {
-            address::wake_one(word);
         }
-        woken
     }
 
     fn kick(word: *const AtomicU32, whom: Kick) {
         match whom {
             Kick::One => address::wake_one(word),
-            Kick::All | Kick::Target => address::wake_all(word),
+            Kick::All => address::wake_all(word),
         }
     }
 
@@ -162,48 +156,7 @@ impl FutexPlatform for Threads {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
-    use std::thread;
-
     use super::*;
-
-    /// Fails where a target keeps a kick that was for a waiter.
-    #[test]
-    fn a_kick_for_one_reaches_a_waiter_behind_targets() {
-        const TARGETS: usize = 3;
-        let rounds = if cfg!(miri) { 3 } else { 200 };
-        for _ in 0..rounds {
-            let (word, woken) = (AtomicU32::new(0), AtomicU32::new(0));
-            let begun = Barrier::new(TARGETS + 2);
-            thread::scope(|scope| {
-                for _ in 0..TARGETS {
-                    scope.spawn(|| {
-                        begun.wait();
-                        while word.load(Relaxed) != 2 {
-                            Threads::halt(&word, 0, None, WakeClass::Target);
-                            Threads::halt(&word, 1, None, WakeClass::Target);
-                        }
-                    });
-                }
-                scope.spawn(|| {
-                    begun.wait();
-                    while word.load(Relaxed) == 0 {
-                        Threads::halt(&word, 0, None, WakeClass::Waiter);
-                    }
-                    woken.store(1, Relaxed);
-                });
-                begun.wait();
-                thread::yield_now();
-                word.store(1, Relaxed);
-                Threads::kick(&word, Kick::One);
-                while woken.load(Relaxed) == 0 {
-                    thread::yield_now();
-                }
-                word.store(2, Relaxed);
-                Threads::kick(&word, Kick::All);
-            });
-        }
-    }
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no civil time")]
@@ -214,15 +167,14 @@ mod tests {
             Deadline::Wall(Threads::wall_clock() + 3_000_000),
         ] {
             while !deadline.is_over::<Threads>() {
-                Threads::halt(&word, 0, Some(deadline), WakeClass::Waiter);
+                Threads::halt(&word, 0, Some(deadline));
             }
-            assert!(!Threads::halt(&word, 0, Some(deadline), WakeClass::Waiter));
+            assert!(!Threads::halt(&word, 0, Some(deadline)));
         }
     }
 
     #[test]
     fn a_halt_does_not_begin_if_the_word_differs() {
-        Threads::halt(&AtomicU32::new(7), 8, None, WakeClass::Waiter);
-        Threads::halt(&AtomicU32::new(7), 8, None, WakeClass::Target);
+        Threads::halt(&AtomicU32::new(7), 8, None);
     }
 }

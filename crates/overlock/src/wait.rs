@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-use overlock_core::platform::{Deadline, Kick, Platform, WakeClass};
+use overlock_core::platform::{Deadline, Kick, Platform};
 
 use crate::{System, deadline};
 
@@ -51,7 +51,7 @@ fn halt(word: &AtomicU32, value: u32, until: Option<Deadline>) {
     if !(until.is_none_or(Deadline::is_far::<System>)
         && System::spin_first(word.as_ptr().addr(), false, word, value))
     {
-        System::halt(word, value, until, WakeClass::Waiter);
+        System::halt(word, value, until);
     }
 }
 
@@ -136,7 +136,7 @@ impl Parker {
             while word.load(Relaxed) == PARKED
                 && !until.is_some_and(|until| until.is_over::<System>())
             {
-                System::halt(word, PARKED, until, WakeClass::Waiter);
+                System::halt(word, PARKED, until);
             }
         }
         // Acquire: pairs with the release of `unpark`.

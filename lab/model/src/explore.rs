@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering;
 
 use overlock_core::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Pause,
-    Platform, Spin, WakeClass,
+    Platform, Spin,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
@@ -342,10 +342,10 @@ impl Platform for Explorer {
     }
 
     #[track_caller]
-    fn halt(word: &Word<u32>, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
+    fn halt(word: &Word<u32>, expected: u32, until: Option<Deadline>) -> bool {
         step::sleeps_at(ptr::from_ref(word).addr(), word.at());
         let until = until.map(|end| end.instant::<Self>().as_nanos());
-        step::halt(word.at(), expected.into(), until, class)
+        step::halt(word.at(), expected.into(), until)
     }
 
     #[track_caller]
@@ -356,8 +356,7 @@ impl Platform for Explorer {
         };
         match whom {
             Kick::One => step::kick(at),
-            Kick::All => step::kick_all(at, WakeClass::Waiter),
-            Kick::Target => step::kick_all(at, WakeClass::Target),
+            Kick::All => step::kick_all(at),
         }
     }
 

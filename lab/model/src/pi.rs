@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, Deadline, Kick, Platform, WakeClass};
+use overlock_core::platform::{Atomic, Deadline, Kick, Platform};
 use overlock_core::sleep::rt_mutex::{PiError, THREAD_ID, WAITERS};
 
 /// The sleepers, first come first: the word's address, and the number of the thread.
@@ -89,7 +89,7 @@ pub fn lock<K: Kernel>(word: &K::U32, until: Option<Deadline>) -> Result<(), PiE
         }
         // A thread that is not on the list any more has the lock, and is about to be signalled.
         let until = until.filter(|_| !over);
-        K::halt(granted, before, until, WakeClass::Waiter);
+        K::halt(granted, before, until);
     }
 }
 

@@ -10,7 +10,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 
 use overlock_core::platform::{
-    Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Pause, Platform, Spin, WakeClass,
+    Atomic, Atomics, Cpu, Deadline, FutexPlatform, Instant, Kick, Pause, Platform, Spin,
 };
 use overlock_core::sleep::rt_mutex::{PiError, PiPlatform};
 use overlock_family::FamilyPlatform;
@@ -158,13 +158,7 @@ impl Platform for Shuttle {
         }
     }
 
-    /// Does not tell the classes apart.
-    fn halt(
-        word: &Word<AtomicU32>,
-        expected: u32,
-        until: Option<Deadline>,
-        _class: WakeClass,
-    ) -> bool {
+    fn halt(word: &Word<AtomicU32>, expected: u32, until: Option<Deadline>) -> bool {
         let until = until.map(|end| end.instant::<Self>().as_nanos());
         // A kick comes between the load and the entry no more than in a kernel: nothing here lets
         // others run.

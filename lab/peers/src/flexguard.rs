@@ -25,7 +25,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, Cpu, FutexPlatform, Kick, Platform, Spin, WakeClass};
+use overlock_core::platform::{Atomic, Cpu, FutexPlatform, Kick, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::queue::{NONE, WAITING, name, node};
@@ -133,7 +133,7 @@ impl<P: FutexPlatform> FlexGuard<P> {
                     .is_ok()
             {
                 while wait.load(Acquire) != FIRST {
-                    P::halt(wait, PARKED, None, WakeClass::Waiter);
+                    P::halt(wait, PARKED, None);
                 }
                 return;
             }

@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, Spin, WakeClass};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::queue::{NONE, OWNER, Queue, Token, WAITING, name, node};
@@ -76,7 +76,7 @@ impl<P: FutexPlatform> Malthusian<P> {
             return;
         }
         while wait.load(Acquire) != OWNER {
-            P::halt(wait, PARKED, None, WakeClass::Waiter);
+            P::halt(wait, PARKED, None);
         }
     }
 

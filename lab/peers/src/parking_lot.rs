@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, WakeClass, backoff_sleep};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, backoff_sleep};
 use overlock_core::raw::{Create, CreateError, RawLock};
 
 use bucket::{Bucket, Rounds, WAITS};
@@ -120,7 +120,7 @@ impl<P: FutexPlatform> ParkingLot<P> {
         loop {
             // Acquire: pairs with W.
             match state.load(Acquire) {
-                WAITS => _ = P::halt(state, WAITS, None, WakeClass::Waiter),
+                WAITS => _ = P::halt(state, WAITS, None),
                 woken => return woken == OWNS,
             }
         }

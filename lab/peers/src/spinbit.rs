@@ -34,7 +34,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use overlock_core::facts::{Facts, HasFacts, NeedsNode};
 use overlock_core::node::NodeGuard;
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, Platform, WakeClass};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, Platform};
 use overlock_core::raw::{ConstLock, RawLock};
 
 use crate::queue::{NONE, WAITING, name, node};
@@ -129,7 +129,7 @@ impl<P: FutexPlatform> Spinbit<P> {
         }
         // W: acquire.
         while me.wait.load(Acquire) == WAITING {
-            P::halt(&me.wait, WAITING, None, WakeClass::Waiter);
+            P::halt(&me.wait, WAITING, None);
         }
         Some(before == NONE)
     }

@@ -6,7 +6,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform, WakeClass};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Platform};
 
 /// Nobody owns the lock, as in a new word.
 pub const FREE: u32 = 0;
@@ -40,7 +40,7 @@ impl<P: FutexPlatform> Word<P> {
 
     /// Sleeps while the word is contended.
     pub fn sleep(&self) {
-        P::halt(&self.0, CONTENDED, None, WakeClass::Waiter);
+        P::halt(&self.0, CONTENDED, None);
     }
 
     /// Releases, and wakes a sleeper where the word was contended.

@@ -63,7 +63,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::overlock_rw::OverlockRw;
 use crate::facts::{Facts, HasFacts};
-use crate::platform::{Atomic, Deadline, FutexPlatform, Kick, Platform, Spin, WakeClass};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Kick, Platform, Spin};
 use crate::raw::{ConstLock, RawDowngradeRwLock, RawForkRwLock, RawRwLock, RawTimedRwLock};
 use crate::sleep::Overlock;
 use crate::slot::Entry;
@@ -188,7 +188,7 @@ impl<P: FutexPlatform> PerCpuRwSem<P> {
             if until.is_some_and(Deadline::is_over::<P>) {
                 break false;
             }
-            P::halt(&entry.holds, id, until, WakeClass::Waiter);
+            P::halt(&entry.holds, id, until);
         };
         entry.waited.fetch_sub(1, Relaxed);
         gone

@@ -64,9 +64,7 @@
 //!   may be added to both.
 //!   Counted threads sleep on words with locked and wake, so none sleeps on a lock that it may
 //!   take. A lock is handed off only while threads are counted.
-//! - I4: nobody but newcomers sleeps as a [`WakeClass::Target`], on the word of a lock that is
-//!   handed off. The thread that takes that lock wakes them.
-//! - I5: the exchange by which an unlock releases or hands off is its last access. The next owner
+//! - I4: the exchange by which an unlock releases or hands off is its last access. The next owner
 //!   may free the lock after that. The kick that follows needs only the address.
 //!
 //! # Orderings
@@ -81,12 +79,17 @@
 //!    lately: [`FutexPlatform::spin_before_sleep`]. It yields its CPU at the end of its time slice.
 //! 2. It joins: one exchange counts it and sets wake. Then it sleeps on the word that it wrote,
 //!    until an unlock wakes it or the word has changed.
+//!    Hundreds of threads change the word faster than the kernel compares it, so their sleeps are
+//!    refused. From the second time on the waiter gives its CPU away for longer and longer, at most
+//!    for 16 times `BACKOFF_SLEEP_NS`, since all those calls wait for one bucket in the kernel.
 //! 3. A woken thread spins again. It stays counted until it owns the lock or gives up.
 //! 4. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff with that.
 //!
-//! A newcomer that finds the lock handed off sleeps apart until it is picked up. Perhaps the thread
-//! that was woken has no CPU. So after `PATIENCE_NS` the newcomer takes the lock, and has another
-//! sleeper woken; a real-time thread, which may be what keeps the other from its CPU, at once.
+//! A newcomer that finds the lock handed off gives up its CPU for about as long as a wake-up takes,
+//! and looks again. Perhaps the thread that was woken has no CPU. So after `PATIENCE_NS` the
+//! newcomer takes the lock, and has another sleeper woken; a real-time thread, which may be what
+//! keeps the other from its CPU, at once. It does not sleep until it is kicked: an owner that kicks
+//! delays all others where many threads are in the kernel for this lock.
 //!
 //! A lock is *tight* where its owner comes back before the cache line could get to a waiter: one
 //! thread alone is faster than two. A waiter sees that now and then, and sets tight. Waiters then
@@ -142,9 +145,10 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::facts::{Bound, Facts, HasFacts};
+use crate::links::BACKOFF_SLEEP_NS;
 use crate::node::NodeId;
 use crate::platform::{
-    Atomic, ByteLanes, Deadline, FutexPlatform, Kick, Pause, Platform, Spin, WakeClass, spread,
+    Atomic, ByteLanes, Deadline, FutexPlatform, Kick, Pause, Platform, Spin, spread,
 };
 use crate::raw::{ConstLock, RawCancelLock, RawFairLock, RawFork, RawLock, RawTimedLock};
 use crate::sleep::cancel::CancelToken;
@@ -182,8 +186,11 @@ const TURN_POLL_NS: u64 = 1_000;
 const GAP_NS: u64 = 1_500;
 /// The age of a wait at which a counted waiter requests a handoff.
 const HANDOFF_NS: u64 = 4_000_000;
-/// How long a newcomer sleeps for a lock that is handed off, before it takes it all the same.
+/// How long a newcomer leaves a lock alone that is handed off, before it takes it all the same.
 const PATIENCE_NS: u64 = 1_000_000;
+/// A waiter whose sleeps are refused naps for `BACKOFF_SLEEP_NS`, then for twice as long, and so
+/// often.
+const DOUBLINGS: u32 = 4;
 
 /// One wait in so many looks whether the lock is tight. A power of two.
 const PROBES: u32 = 32;
@@ -342,16 +349,6 @@ impl<P: FutexPlatform> Overlock<P> {
         changed.is_ok()
     }
 
-    /// Changes `word`, which is free or handed off, to `new`, which the caller owns.
-    fn acquire(&self, word: u32, new: u32) -> bool {
-        let acquired = self.change(word, new);
-        if acquired && word & HANDOFF != 0 {
-            // Newcomers sleep until it is picked up.
-            P::kick(ptr::from_ref(&self.word), Kick::Target);
-        }
-        acquired
-    }
-
     /// Polls the lock for about as long as a wake-up takes. Returns whether the caller owns it now.
     fn spin(&self, waiter: &Contender) -> bool {
         let limit = P::spin_before_sleep(&self.word);
@@ -394,7 +391,7 @@ impl<P: FutexPlatform> Overlock<P> {
             let spun = age.saturating_sub(if is_tight { TURN_NS } else { 0 });
             let ends = spun > limit || last.is_some_and(|last| now.wrapping_sub(last) > GAP_NS);
             let waits = is_tight && !ends && word & HANDOFF == 0 && age < TURN_NS;
-            if !waits && waiter.may_take(word) && self.acquire(word, waiter.own(word)) {
+            if !waits && waiter.may_take(word) && self.change(word, waiter.own(word)) {
                 if !waiter.counted {
                     stat::count::<P>(Event::MutexOptLock);
                 }
@@ -440,7 +437,7 @@ impl<P: FutexPlatform> Overlock<P> {
     /// over, with whether the caller owns the lock: the kick that it may have had must not end with
     /// it.
     fn sleep(&self, waiter: &mut Contender, limit: &Limit<'_, P>) -> Option<bool> {
-        let mut patience = None;
+        let (mut patience, mut refusals) = (None, 0);
         loop {
             let word = self.word.load(Relaxed);
             let is_over = limit.is_reached();
@@ -448,7 +445,7 @@ impl<P: FutexPlatform> Overlock<P> {
                 if !is_over {
                     return None;
                 }
-                if self.acquire(word, waiter.own(word)) {
+                if self.change(word, waiter.own(word)) {
                     return Some(true);
                 }
             } else if is_over {
@@ -458,15 +455,10 @@ impl<P: FutexPlatform> Overlock<P> {
             } else if word & LOCKED == 0 {
                 // Handed off, and this newcomer is not counted: a counted thread picks it up (I3).
                 let end = *patience.get_or_insert_with(|| P::now().plus_nanos(PATIENCE_NS));
-                let is_realtime = P::is_realtime();
-                if !is_realtime {
-                    let until = Some(limit.earlier(end).into());
-                    P::halt(&self.word, word, until, WakeClass::Target);
-                    P::begin_slice();
-                }
-                // The counted threads that are awake have no CPU: another one is woken (I2).
-                let is_impatient = is_realtime || P::now() >= end;
-                if is_impatient && self.acquire(word, waiter.own(word) | WAKE) {
+                if !P::is_realtime() && P::now() < end {
+                    limit.nap(BACKOFF_SLEEP_NS);
+                } else if self.change(word, waiter.own(word) | WAKE) {
+                    // The counted threads that are awake have no CPU: another one is woken (I2).
                     return Some(true);
                 }
             } else {
@@ -477,8 +469,13 @@ impl<P: FutexPlatform> Overlock<P> {
                 }
                 waiter.counted = true;
                 stat::count::<P>(Event::MutexSleep);
-                if limit.halt(WakeClass::Waiter, &self.word, asleep) {
+                if limit.halt(&self.word, asleep) {
                     return None;
+                }
+                refusals += 1;
+                let is_held = self.word.load(Relaxed) & (LOCKED | HANDOFF) == LOCKED;
+                if is_held && refusals > 1 {
+                    limit.nap(BACKOFF_SLEEP_NS << (refusals - 2).min(DOUBLINGS));
                 }
             }
         }
@@ -527,7 +524,7 @@ impl<P: FutexPlatform> Overlock<P> {
             let word = self.word.load(Relaxed);
             let hands = fairly && word >= SLEEPER;
             let new = word & !(LOCKED | WAKE) | if hands { HANDOFF } else { 0 };
-            // UL: release, pairs with LA. The lock may be freed from here on (I5).
+            // UL: release, pairs with LA. The lock may be freed from here on (I4).
             let released = self.word.compare_exchange_weak(word, new, Release, Relaxed);
             if released.is_err() {
                 continue;

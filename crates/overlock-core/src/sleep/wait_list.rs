@@ -39,7 +39,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::links::{Links, backoff_sleep};
 use crate::node::{Node, NodeGuard, NodeId};
-use crate::platform::{Atomic, Deadline, FutexPlatform, Instant, Kick, Platform, Spin, WakeClass};
+use crate::platform::{
+    Atomic, Deadline, FutexPlatform, Instant, Kick, Platform, Spin, sleep_until,
+};
 use crate::sleep::cancel::CancelToken;
 use crate::stat::{self, Event, Latency};
 
@@ -240,9 +242,7 @@ pub fn halt<P: Platform>(node: &Node<P>, kicks: u32, until: Option<Deadline>) {
     // nothing else.
     let sleeps = node.kicks.compare_exchange(kicks, asleep, Relaxed, Relaxed);
     if sleeps.is_ok() {
-        stat::timed::<P, _>(Latency::TimeBlocked, || {
-            P::halt(&node.kicks, asleep, until, WakeClass::Waiter)
-        });
+        stat::timed::<P, _>(Latency::TimeBlocked, || P::halt(&node.kicks, asleep, until));
         node.kicks.fetch_and(!ASLEEP, Relaxed);
     }
 }
@@ -321,15 +321,22 @@ impl<'a, P: Platform> Limit<'a, P> {
 impl<P: FutexPlatform> Limit<'_, P> {
     /// Halts on `word`, which is not a node's, until the deadline, the cancellation, or a kick;
     /// spurious wake-ups happen. Returns whether there may have been a kick.
-    pub fn halt(&self, class: WakeClass, word: &P::U32, expected: u32) -> bool {
+    pub fn halt(&self, word: &P::U32, expected: u32) -> bool {
         match self.cancel {
             None => {
-                let woken = P::halt(word, expected, self.deadline, class);
+                let woken = P::halt(word, expected, self.deadline);
                 P::begin_slice();
                 woken
             }
             Some(token) => self.halt_cancellable(token, word, expected),
         }
+    }
+
+    /// Gives the CPU away for so many nanoseconds, or until the deadline.
+    pub fn nap(&self, nanos: u64) {
+        let end = self.earlier(P::now().plus_nanos(nanos));
+        sleep_until::<P>(end.into());
+        P::begin_slice();
     }
 
     #[cold]
@@ -348,7 +355,7 @@ impl<P: FutexPlatform> Limit<'_, P> {
             let soon = P::now().plus_nanos(POLL_NS);
             if node.kicks.load(Relaxed) == kicks {
                 let until = self.earlier(soon).into();
-                P::halt(word, expected, Some(until), WakeClass::Waiter);
+                P::halt(word, expected, Some(until));
             }
         }
         node.kicks.fetch_and(!ASLEEP, Relaxed);

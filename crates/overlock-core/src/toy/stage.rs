@@ -14,10 +14,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::vec::Vec;
-use std::{iter, thread, thread_local};
+use std::{iter, ptr, thread, thread_local};
 
 use super::{Point, SLOTS, TABLES, Toy, as_thread};
-use crate::platform::{Kick, WakeClass};
+use crate::platform::Kick;
 use crate::tables::Tables;
 
 /// The state that the actors share with their test.
@@ -269,11 +269,11 @@ pub(super) fn paused(point: Point) -> bool {
 }
 
 /// Sleeps on `word` if the caller is an actor. Returns whether it is.
-pub(super) fn slept(word: &AtomicU32, class: WakeClass) -> bool {
+pub(super) fn slept(word: &AtomicU32) -> bool {
     let Some(actor) = controlled() else {
         return false;
     };
-    let word = queue(word, class);
+    let word = ptr::from_ref(word).addr();
     let asleep = shared().map(|shared| shared.asleep);
     let asleep = asleep
         .as_deref()
@@ -296,14 +296,10 @@ pub(super) fn kicked(word: *const AtomicU32, whom: Kick) {
     if let Some(shared) = shared() {
         let times = match whom {
             Kick::One => 1,
-            Kick::All | Kick::Target => SLOTS,
-        };
-        let class = match whom {
-            Kick::One | Kick::All => WakeClass::Waiter,
-            Kick::Target => WakeClass::Target,
+            Kick::All => SLOTS,
         };
         let mut kicked = shared.kicked.lock().unwrap();
-        kicked.extend(iter::repeat_n(queue(word, class), times));
+        kicked.extend(iter::repeat_n(word.addr(), times));
     }
 }
 
@@ -311,14 +307,9 @@ pub(super) fn kicked(word: *const AtomicU32, whom: Kick) {
 pub(super) fn requeued(from: &AtomicU32, to: &AtomicU32) -> bool {
     let Some(shared) = shared() else { return false };
     let mut asleep = shared.asleep.lock().unwrap();
-    let from = queue(from, WakeClass::Waiter);
+    let from = ptr::from_ref(from).addr();
     if let Some((_, now)) = asleep.iter_mut().find(|(_, now)| *now == from) {
-        *now = queue(to, WakeClass::Waiter);
+        *now = ptr::from_ref(to).addr();
     }
     true
-}
-
-/// The key of the sleepers of this kind on a word: its address, or the next, which no word has.
-fn queue(word: *const AtomicU32, class: WakeClass) -> usize {
-    word.addr() + usize::from(class == WakeClass::Target)
 }

@@ -15,7 +15,7 @@ use std::vec::Vec;
 use super::{Action, Box, Toy};
 use crate::platform::{
     Atomic, Atomics, ByteLanes, Cpu, Deadline, FutexPlatform, Instant, Kick, Lanes, Pause,
-    Platform, Spin, WakeClass,
+    Platform, Spin,
 };
 use crate::tables::Tables;
 
@@ -238,13 +238,8 @@ impl Platform for Watch {
         Toy::pause(time);
     }
 
-    fn halt(
-        word: &Watched<AtomicU32>,
-        expected: u32,
-        until: Option<Deadline>,
-        class: WakeClass,
-    ) -> bool {
-        Toy::halt(&word.0, expected, until, class)
+    fn halt(word: &Watched<AtomicU32>, expected: u32, until: Option<Deadline>) -> bool {
+        Toy::halt(&word.0, expected, until)
     }
 
     fn kick(word: *const Watched<AtomicU32>, whom: Kick) {

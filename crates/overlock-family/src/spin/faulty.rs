@@ -52,7 +52,7 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed as Unordered, Release};
 
-use overlock_core::platform::{Atomic, Kick, Platform, Spin, WakeClass};
+use overlock_core::platform::{Atomic, Kick, Platform, Spin};
 use overlock_core::raw::{ConstLock, RawLock, RawRwLock};
 
 const FREE: u32 = 0;
@@ -95,7 +95,7 @@ pub trait Flaw: Debug + Send + Sync + 'static {
                         return;
                     }
                 }
-                SLEEPERS => _ = P::halt(word, SLEEPERS, None, WakeClass::Waiter),
+                SLEEPERS => _ = P::halt(word, SLEEPERS, None),
                 // held -> sleepers. After a failure the next iteration loads the new value.
                 held => _ = word.compare_exchange(held, SLEEPERS, Unordered, Unordered),
             }

@@ -8,7 +8,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use overlock_core::Deadline;
-use overlock_core::platform::{Kick, WakeClass};
+use overlock_core::platform::Kick;
 
 use super::{Linux, extras, spin};
 
@@ -90,7 +90,6 @@ fn wait_by_old_call(
     operation: libc::c_int,
     expected: u32,
     until: Option<&Time>,
-    mask: u32,
 ) -> isize {
     #[repr(C)]
     struct OldTime {
@@ -112,15 +111,8 @@ fn wait_by_old_call(
                 .as_ref()
                 .map_or(core::ptr::null(), core::ptr::from_ref),
             core::ptr::null_mut::<u32>(),
-            mask,
+            libc::FUTEX_BITSET_MATCH_ANY,
         )
-    }
-}
-
-fn mask(class: WakeClass) -> u32 {
-    match class {
-        WakeClass::Waiter => 1,
-        WakeClass::Target => 2,
     }
 }
 
@@ -131,10 +123,9 @@ pub(super) fn until(
     operation: libc::c_int,
     expected: u32,
     until: Option<&Time>,
-    mask: u32,
 ) -> isize {
     if FUTEX != libc::SYS_futex && IS_FILTERED {
-        return wait_by_old_call(word, operation, expected, until, mask);
+        return wait_by_old_call(word, operation, expected, until);
     }
     // SAFETY: a word, and a time or none, that outlive the call.
     let answer = unsafe {
@@ -145,37 +136,31 @@ pub(super) fn until(
             expected,
             address(until),
             core::ptr::null_mut::<u32>(),
-            mask,
+            libc::FUTEX_BITSET_MATCH_ANY,
         )
     };
     if FUTEX != libc::SYS_futex && answer == NO_CALL {
-        return wait_by_old_call(word, operation, expected, until, mask);
+        return wait_by_old_call(word, operation, expected, until);
     }
     answer
 }
 
-/// Sleeps for a wake-up of these bits while the word has the expected value, and returns the
-/// kernel's answer.
+/// Sleeps while the word has the expected value, and returns the kernel's answer.
 #[inline]
-pub fn sleep(word: &AtomicU32, expected: u32, end: Option<Deadline>, mask: u32) -> isize {
+pub fn sleep(word: &AtomicU32, expected: u32, end: Option<Deadline>) -> isize {
     let end = end.map(timespec);
     let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     if let Some((_, libc::CLOCK_REALTIME)) = end {
         operation |= libc::FUTEX_CLOCK_REALTIME;
     }
     let end = end.as_ref().map(|(time, _)| time);
-    until(word, operation, expected, end, mask)
+    until(word, operation, expected, end)
 }
 
 /// Sleeps, and returns whether the thread may have been kicked.
-pub(super) fn wait(
-    word: &AtomicU32,
-    expected: u32,
-    until: Option<Deadline>,
-    class: WakeClass,
-) -> bool {
+pub(super) fn wait(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
     let since = super::clock::ticks();
-    let woken = sleep(word, expected, until, mask(class)) == 0;
+    let woken = sleep(word, expected, until) == 0;
     if woken {
         spin::woken(word.as_ptr().addr(), since);
     }
@@ -185,10 +170,9 @@ pub(super) fn wait(
 /// Wakes the sleepers of the word at this address, which may be gone.
 #[allow(clippy::not_unsafe_ptr_arg_deref)] // the kernel does not
 pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
-    let (most, class) = match whom {
-        Kick::One => (1u32, WakeClass::Waiter),
-        Kick::All => (i32::MAX as u32, WakeClass::Waiter),
-        Kick::Target => (i32::MAX as u32, WakeClass::Target),
+    let most = match whom {
+        Kick::One => 1,
+        Kick::All => i32::MAX,
     };
     spin::wakes(word.addr());
     // SAFETY: the kernel finds sleepers by the address, and does not touch the word. (Not
@@ -197,11 +181,8 @@ pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
         crate::system_call!(
             libc::SYS_futex,
             word.cast::<u32>().cast_mut(),
-            libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             most,
-            core::ptr::null::<libc::timespec>(),
-            core::ptr::null_mut::<u32>(),
-            mask(class),
         )
     };
 }

@@ -83,7 +83,7 @@ static ONLY_REALTIME: AtomicBool = AtomicBool::new(false);
 fn call(word: &AtomicU32, operation: libc::c_int, end: Option<u64>) -> Result<(), libc::c_int> {
     let end = end.map(Time::new);
     let operation = operation | libc::FUTEX_PRIVATE_FLAG;
-    match futex::until(word, operation, 0, end.as_ref(), 0) {
+    match futex::until(word, operation, 0, end.as_ref()) {
         0.. => Ok(()),
         error => Err(-error as libc::c_int),
     }

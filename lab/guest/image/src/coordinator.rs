@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
-use overlock_core::platform::{Kick, WakeClass, backoff_sleep};
+use overlock_core::platform::{Kick, backoff_sleep};
 use overlock_core::{Cpu, Instant, Platform};
 use overlock_guest::interrupts::Off;
 use overlock_guest::options::{Options, Workload};
@@ -70,7 +70,7 @@ fn work_in(round: u32) {
 /// Halts while the word holds this value.
 fn wait_while(word: &AtomicU32, value: u32) {
     while word.load(Acquire) == value {
-        Guest::halt(word, value, None, WakeClass::Waiter);
+        Guest::halt(word, value, None);
     }
 }
 
@@ -168,7 +168,7 @@ fn check_halt_without_interrupts() {
     let off = Off::begin();
     let end = Guest::now().plus_nanos(STEP_NS);
     let until = backend::can_halt(false, false).then(|| end.into());
-    Guest::halt(&word, 0, until, WakeClass::Waiter);
+    Guest::halt(&word, 0, until);
     drop(off);
 }
 

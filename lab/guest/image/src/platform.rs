@@ -4,7 +4,7 @@ use core::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst, fence,
 };
 
-use overlock_core::platform::{FutexPlatform, Kick, WakeClass};
+use overlock_core::platform::{FutexPlatform, Kick};
 use overlock_core::tables::{Storage, Tables};
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform};
 use overlock_family::FamilyPlatform;
@@ -47,8 +47,8 @@ impl Atomics for Guest {
 }
 
 impl Platform for Guest {
-    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
-        vcpu::halt(word, expected, until, class)
+    fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
+        vcpu::halt(word, expected, until)
     }
 
     fn kick(word: *const AtomicU32, whom: Kick) {

@@ -20,7 +20,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
-use overlock_core::platform::{Kick, WakeClass};
+use overlock_core::platform::Kick;
 use overlock_core::{Deadline, Platform};
 
 use crate::backend;
@@ -38,7 +38,7 @@ pub const MAX_VCPUS: usize = 64;
 pub struct Vcpu {
     /// At offset 0 of GS: [`index`] reads it.
     index: AtomicUsize,
-    /// The address of the word that the vCPU halts on, with [`TARGET`] for a `WakeClass::Target`.
+    /// The address of the word that the vCPU halts on.
     halted_on: Publication,
     halts: AtomicU64,
     kicks: AtomicU64,
@@ -48,10 +48,6 @@ pub struct Vcpu {
     /// The name of this vCPU in a kick: its APIC identifier, or its event channel.
     pub(crate) kick_address: AtomicU32,
 }
-
-/// The bit of a publication that tells a [`WakeClass::Target`] from a waiter. Words are aligned to
-/// 4.
-const TARGET: usize = 1;
 
 /// The states of all vCPUs, for boot code that points GS there.
 pub static STATES: [Vcpu; MAX_VCPUS] = [const { Vcpu::new() }; MAX_VCPUS];
@@ -93,7 +89,7 @@ impl Vcpu {
 
     /// The address of the word that it halts on, or 0. A snapshot.
     pub fn halted_on(&self) -> usize {
-        self.halted_on.name() & !TARGET
+        self.halted_on.name()
     }
 }
 
@@ -156,7 +152,6 @@ pub(crate) fn halt(
     word: &AtomicU32,
     expected: u32,
     until: Option<Deadline>,
-    class: WakeClass,
 ) -> bool {
     let until = until.map(|until| until.instant::<Guest>());
     let is_over = until.is_some_and(|until| until <= Guest::now());
@@ -168,7 +163,7 @@ pub(crate) fn halt(
         return false;
     }
     let own = this();
-    let name = name(class, ptr::from_ref(word).addr());
+    let name = ptr::from_ref(word).addr();
     let outer = own.halted_on.begin(name);
     let sleeps = word.load(Relaxed) == expected;
     if sleeps {
@@ -187,13 +182,6 @@ pub(crate) fn halt(
     kicked
 }
 
-fn name(class: WakeClass, address: usize) -> usize {
-    match class {
-        WakeClass::Waiter => address,
-        WakeClass::Target => address | TARGET,
-    }
-}
-
 /// Kicks vCPUs that halted on the word at `address`: see `Platform::kick`.
 pub(crate) fn kick(address: usize, whom: Kick) {
     publication::word_has_changed();
@@ -203,14 +191,9 @@ pub(crate) fn kick(address: usize, whom: Kick) {
         Some(slot) => (slot, 1),
         None => (index() + 1, count()),
     };
-    let class = match whom {
-        Kick::One | Kick::All => WakeClass::Waiter,
-        Kick::Target => WakeClass::Target,
-    };
-    let name = name(class, address);
     let total = self::count().max(1);
     for other in (first..first + count).map(|other| other % total) {
-        if kick_vcpu(other, name) && whom == Kick::One {
+        if kick_vcpu(other, address) && whom == Kick::One {
             return;
         }
     }

@@ -8,8 +8,6 @@ use std::ptr;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use overlock_core::platform::WakeClass;
-
 use super::memory::{At, Memory, THREADS};
 use super::strategy::{Question, Strategy};
 use crate::coverage::{self, Outcome};
@@ -61,7 +59,7 @@ enum State {
     /// Waits for one of the atomics in `watch` to be stored to; until a time, where there is one.
     Watching(Option<u64>),
     /// Sleeps on the atomic with this key; until a time, where there is one.
-    Halted(u32, Option<u64>, WakeClass),
+    Halted(u32, Option<u64>),
     /// Lets others come first: until one of them has stored something, or none of them can go on.
     Paused,
     /// Waits for another thread to end.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, Mutex};
 
-use overlock_core::platform::{Atomic, Instant, Kick, Platform, Spin, WakeClass};
+use overlock_core::platform::{Atomic, Instant, Kick, Platform, Spin};
 
 use super::exec::{Rules, step};
 use super::search::{Done, Mode, search};
@@ -330,7 +330,7 @@ fn a_wait_that_nobody_ends_is_a_deadlock() {
 /// Sleeps on `word` while it holds 0.
 #[track_caller]
 fn halt(word: &Word<u32>, until: Option<Instant>) {
-    Explorer::halt(word, 0, until.map(Into::into), WakeClass::Waiter);
+    Explorer::halt(word, 0, until.map(Into::into));
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::{Scenario, Setting};
 use crate::arena::Placed;
 use crate::world::World;
-use overlock_core::platform::WakeClass;
 
 /// The part of one thread.
 pub type Part<S> = fn(&'static S);
@@ -53,6 +52,6 @@ pub fn change<W: World>(data: &W::Data) {
 pub fn rest<W: World>(nobody: &W::U32, nanos: u64) {
     let end = W::now().plus_nanos(nanos);
     while W::now() < end {
-        W::halt(nobody, 0, Some(end.into()), WakeClass::Waiter);
+        W::halt(nobody, 0, Some(end.into()));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn halt(
     let is_expected = if is_thread {
         enter_bucket(me, address);
         // The kernel loads the word: its line comes to this core.
-        access(address & !1, Access::Read, is_expected)
+        access(address, Access::Read, is_expected)
     } else {
         is_expected()
     };
@@ -88,7 +88,7 @@ pub(crate) fn requeue(from: usize, to: usize) -> bool {
 /// Returns what stands for the bucket of the futex at `address`. The compiler chooses the addresses
 /// of words on a stack, so they must not matter: a vCPU has one bucket for all of them.
 fn bucket(address: usize) -> usize {
-    fibre::stack_of(address).unwrap_or(address & !1)
+    fibre::stack_of(address).unwrap_or(address)
 }
 
 impl Engine {

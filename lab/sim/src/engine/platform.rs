@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, WakeClass};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause};
 use overlock_core::stat::Event as LockEvent;
 use overlock_core::tables::Tables;
 use overlock_core::{Atomics, Cpu, Deadline, Instant, Platform, Spin};
@@ -59,9 +59,6 @@ impl Atomics for Sim {
 fn looked() -> u64 {
     ask(0, |engine, me| engine.vcpus[me].changes_seen)
 }
-
-/// Set in the address at which a [`WakeClass::Target`] sleeps. Words are aligned to 4.
-const TARGET: usize = 1;
 
 impl Platform for Sim {
     fn wait_until<T, A>(
@@ -129,19 +126,14 @@ impl Platform for Sim {
             .unwrap_or_else(|| word.load(Ordering::Relaxed) != expected)
     }
 
-    fn halt(word: &U32, expected: u32, until: Option<Deadline>, class: WakeClass) -> bool {
-        let address = match class {
-            WakeClass::Waiter => word.address(),
-            WakeClass::Target => word.address() | TARGET,
-        };
-        futex::halt(address, until.map(time), || word.peek() == expected)
+    fn halt(word: &U32, expected: u32, until: Option<Deadline>) -> bool {
+        futex::halt(word.address(), until.map(time), || word.peek() == expected)
     }
 
     fn kick(word: *const U32, whom: Kick) {
         match whom {
             Kick::One => futex::kick(word.addr()),
             Kick::All => futex::kick_all(word.addr()),
-            Kick::Target => futex::kick_all(word.addr() | TARGET),
         }
     }
 

@@ -8,7 +8,7 @@ mod scenes;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use overlock_core::platform::{Atomic, ByteLanes, Kick, Pause, WakeClass};
+use overlock_core::platform::{Atomic, ByteLanes, Kick, Pause};
 use overlock_core::{Cpu, FutexPlatform, Instant, Platform, Spin};
 
 use super::*;

@@ -7,7 +7,7 @@ use super::{
     BARGE_DELAY_NS, CLOSED, FIRST, FULL, OTHERS, OverlockRw, Passing, READER, READERS, RESERVED,
     Refused, SHUT, UPGRADABLE, WRITING, counted, is_awaited, kick_all,
 };
-use crate::platform::{Atomic, Deadline, FutexPlatform, Pause, Spin, WakeClass};
+use crate::platform::{Atomic, Deadline, FutexPlatform, Pause, Spin};
 use crate::raw::{RawLock, RawTimedLock};
 
 /// The spin of the gate's owner, the upgrader, and a counted reader on the word before they sleep.
@@ -136,7 +136,7 @@ impl<P: FutexPlatform> OverlockRw<P> {
         // Relaxed: it publishes nothing, and the halt compares the word.
         let exchange = self.word.compare_exchange(seen, asleep, Relaxed, Relaxed);
         if exchange.is_ok() {
-            P::halt(&self.word, asleep, until, WakeClass::Waiter);
+            P::halt(&self.word, asleep, until);
         }
     }
 

@@ -422,3 +422,37 @@ fn after_a_fork_only_the_owner_is_left() {
         assert_eq!(word(lock), after);
     }
 }
+
+/// `refusals` in `sleep`: the word changes faster than the kernel compares it.
+#[test]
+fn a_waiter_whose_sleeps_are_refused_leaves_the_word_alone_for_a_while() {
+    for (refusals, naps) in [(1, false), (2, true)] {
+        let lock = held();
+        let one = locker(1, lock);
+        for _ in 0..refusals {
+            one.to(Point::Halt);
+            lock.word.fetch_xor(PARITY, Relaxed);
+        }
+        one.sleep();
+        unlock(lock);
+        assert_eq!(!one.is_kicked(), naps, "it does not sleep on the word");
+        one.startle();
+        one.end();
+        assert!(lock.is_locked());
+        ends(lock);
+    }
+}
+
+/// `is_held` in `sleep`.
+#[test]
+fn a_waiter_whose_sleeps_are_refused_takes_the_lock_where_it_is_free() {
+    let lock = held();
+    let one = locker(1, lock);
+    one.to(Point::Halt);
+    lock.word.fetch_xor(PARITY, Relaxed);
+    one.to(Point::Halt);
+    unlock(lock);
+    one.end();
+    assert_eq!(word(lock), LOCKED);
+    ends(lock);
+}

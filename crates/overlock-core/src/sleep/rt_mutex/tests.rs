@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::vec::Vec;
 
 use super::*;
-use crate::platform::{Instant, Kick, WakeClass};
+use crate::platform::{Instant, Kick};
 use crate::raw::CHECKED;
 use crate::toy::stage::actor;
 use crate::toy::{Point, Toy, as_thread, at, halts, kicks, left};
@@ -62,7 +62,7 @@ impl PiPlatform for Toy {
         word.store(seen | WAITERS, Relaxed);
         sleepers(word, |waiting| waiting.push(id));
         loop {
-            Toy::halt(word, word.load(Relaxed), until, WakeClass::Waiter);
+            Toy::halt(word, word.load(Relaxed), until);
             if word.load(Acquire) & THREAD_ID == id {
                 return Ok(());
             }

@@ -37,7 +37,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::tables::FamilyPlatform;
 use line::CELLS;
 use overlock_core::node::{NodeGuard, NodeId};
-use overlock_core::platform::{Atomic, Kick, Platform, WakeClass};
+use overlock_core::platform::{Atomic, Kick, Platform};
 use overlock_core::sleep::wait_list::KICK;
 
 /// An entry of the table; its waiter removes it by dropping this.
@@ -53,7 +53,7 @@ impl<P: Platform> Entry<'_, P> {
     /// Sleeps until a kick has come since the node was entered, and returns for other reasons too.
     pub(super) fn halt(&self) {
         let node = self.guard.node();
-        P::halt(&node.kicks, self.kicks, None, WakeClass::Waiter);
+        P::halt(&node.kicks, self.kicks, None);
     }
 }
 

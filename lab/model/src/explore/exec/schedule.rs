@@ -11,7 +11,7 @@ impl Thread {
 
     fn deadline(&self) -> Option<u64> {
         match self.state {
-            State::Watching(until) | State::Halted(_, until, _) => until,
+            State::Watching(until) | State::Halted(_, until) => until,
             _ => None,
         }
     }

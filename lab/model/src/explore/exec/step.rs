@@ -9,8 +9,6 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location as Place;
 use std::sync::atomic::Ordering;
 
-use overlock_core::platform::WakeClass;
-
 use super::super::handoff;
 use super::super::memory::{At, Plain};
 use super::super::strategy::Question;
@@ -216,7 +214,7 @@ pub fn watch(until: Option<u64>) -> bool {
 
 /// Sleeps on `at` while it holds `expected`. Whether it was kicked.
 #[track_caller]
-pub fn halt(at: At, expected: u64, until: Option<u64>, class: WakeClass) -> bool {
+pub fn halt(at: At, expected: u64, until: Option<u64>) -> bool {
     point(at);
     let place = Place::caller();
     let slept = Cell::new(false);
@@ -232,7 +230,7 @@ pub fn halt(at: At, expected: u64, until: Option<u64>, class: WakeClass) -> bool
             return false;
         }
         this.strategy.yields(current);
-        this.threads[current].state = State::Halted(at.key, until, class);
+        this.threads[current].state = State::Halted(at.key, until);
         slept.set(true);
         this.note(place, || "halts".to_owned());
         this.schedule(false)
@@ -282,16 +280,15 @@ pub fn slept_at(address: usize) -> Option<At> {
     })
 }
 
-/// Ends the sleep of all threads that halted so on `at`, which may be gone.
+/// Ends the sleep of all threads that halted on `at`, which may be gone.
 #[track_caller]
-pub fn kick_all(at: At, whom: WakeClass) {
+pub fn kick_all(at: At) {
     point_at(at);
     let place = Place::caller();
     in_execution(|this| {
         let mut sleepers = 0;
         for thread in &mut this.threads {
-            if matches!(thread.state, State::Halted(key, _, as_whom) if key == at.key && as_whom == whom)
-            {
+            if matches!(thread.state, State::Halted(key, _) if key == at.key) {
                 thread.state = State::Ready;
                 sleepers += 1;
             }
@@ -300,7 +297,7 @@ pub fn kick_all(at: At, whom: WakeClass) {
     });
 }
 
-/// Ends the sleep of one thread that halted as a waiter on `at`, which may be gone.
+/// Ends the sleep of one thread that halted on `at`, which may be gone.
 #[track_caller]
 pub fn kick(at: At) {
     point_at(at);
@@ -309,7 +306,7 @@ pub fn kick(at: At) {
         this.options.clear();
         let sleepers =
             this.threads.iter().enumerate().filter(
-                |(_, thread)| matches!(thread.state, State::Halted(key, _, WakeClass::Waiter) if key == at.key),
+                |(_, thread)| matches!(thread.state, State::Halted(key, _) if key == at.key),
             );
         this.options.extend(sleepers.map(|(index, _)| index));
         let sleepers = this.options.len();
@@ -332,7 +329,7 @@ pub fn requeue(from: At, to: At) {
     in_execution(|this| {
         let mut sleepers = 0;
         for thread in &mut this.threads {
-            if let State::Halted(key, _, _) = &mut thread.state
+            if let State::Halted(key, _) = &mut thread.state
                 && *key == from.key
             {
                 *key = to.key;

@@ -9,7 +9,7 @@ mod protocol;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, Platform, WakeClass};
+use overlock_core::platform::{Atomic, FutexPlatform, Kick, Pause, Platform};
 
 use self::protocol::{Publication, word_has_changed};
 use self::sync::AtomicUsize;
@@ -90,7 +90,7 @@ impl Vcpu {
     fn sleep(&self) {
         // Acquire: pairs with the release of `wake`.
         while self.latch.swap(0, Acquire) == 0 {
-            Explorer::halt(&self.latch, 0, None, WakeClass::Waiter);
+            Explorer::halt(&self.latch, 0, None);
         }
     }
 

@@ -230,8 +230,8 @@ fn words_on_a_stack_share_a_bucket() {
         let words = [U32::ZERO, U32::ZERO];
         if vcpu == 0 {
             other.store(words[1].address(), Relaxed);
-            Sim::halt(&words[0], 1, None, WakeClass::Waiter);
-            Sim::halt(&words[1], 0, None, WakeClass::Waiter);
+            Sim::halt(&words[0], 1, None);
+            Sim::halt(&words[1], 0, None);
         } else {
             at(BEGIN);
             Sim::kick(other.load(Relaxed) as *const U32, Kick::One);

@@ -10,13 +10,8 @@ fn act(words: &[Own; 2], action: &str) {
     let number = |text: &str| text.parse::<u64>().expect("a number");
     let value = |text: &str| number(text) as u32;
     let instant = |text: &str| Instant::from_nanos(number(text));
-    let halt = |name, until: Option<&str>, class| {
-        Sim::halt(
-            word(name),
-            0,
-            until.map(|until| instant(until).into()),
-            class,
-        );
+    let halt = |name, until: Option<&str>| {
+        Sim::halt(word(name), 0, until.map(|until| instant(until).into()));
     };
     let spins = |name, limit| {
         let seen = Sim::wait_until(word(name), Relaxed, limit, |seen: u32| seen == 1);
@@ -40,16 +35,11 @@ fn act(words: &[Own; 2], action: &str) {
         ["wait", name, expected] => own(name).wait_for(value(expected)),
         ["polls", name, polls] => spins(name, Spin::Polls(value(polls))),
         ["until", name, end] => spins(name, Spin::Until(instant(end))),
-        ["halt", name] => halt(name, None, WakeClass::Waiter),
-        ["halt", name, until] => halt(name, Some(until), WakeClass::Waiter),
-        ["target", name] => halt(name, None, WakeClass::Target),
+        ["halt", name] => halt(name, None),
+        ["halt", name, until] => halt(name, Some(until)),
         ["kick", name] => Sim::kick(word(name), Kick::One),
         ["kick-all", name] => Sim::kick(word(name), Kick::All),
-        ["kick-target", name] => Sim::kick(word(name), Kick::Target),
-        ["futile", name] => {
-            let class = WakeClass::Waiter;
-            assert!(!Sim::halt(word(name), 1 + word(name).peek(), None, class));
-        }
+        ["futile", name] => assert!(!Sim::halt(word(name), 1 + word(name).peek(), None)),
         ["move", from, to] => assert!(Sim::requeue(word(from), word(to))),
         ["cpu", number] => assert_eq!(Sim::cpu().0, value(number)),
         ["sees", states] => {

@@ -1,4 +1,4 @@
-//! I5: nothing touches the lock after the exchange by which an unlock releases or hands
+//! I4: nothing touches the lock after the exchange by which an unlock releases or hands
 //! off.
 
 use std::vec;

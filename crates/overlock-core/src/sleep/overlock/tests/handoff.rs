@@ -29,7 +29,7 @@ fn handed_off(sleeps: usize) -> (Lock, Actor) {
     (lock, one)
 }
 
-/// HANDOFF in `Contender::join`, in `may_take`, and the kick in `acquire`.
+/// HANDOFF in `Contender::join`, and in `may_take`.
 #[test]
 fn after_a_request_newcomers_wait_until_a_counted_thread_has_had_the_lock() {
     let lock = held();
@@ -42,10 +42,15 @@ fn after_a_request_newcomers_wait_until_a_counted_thread_has_had_the_lock() {
     assert_eq!(kicks(), before + 1, "a sleeper");
     assert!(lock.try_lock().is_none(), "a newcomer");
     let three = sleeper(3, lock);
-    assert!(!three.is_kicked() && sleepers(lock) == 2);
+    assert_eq!(
+        sleepers(lock),
+        2,
+        "it sleeps for a while, and is not counted"
+    );
     two.end();
     assert_eq!(word(lock), LOCKED | WAKE | SLEEPER);
-    assert!(three.is_kicked());
+    assert_eq!(kicks(), before + 1, "who picks the lock up kicks nobody");
+    three.startle();
     three.sleep();
     assert_eq!(sleepers(lock), 2, "it is counted now");
     as_thread(2, || unlock(lock));
@@ -186,12 +191,12 @@ fn a_realtime_newcomer_takes_a_handoff_back_at_once() {
     ends(lock);
 }
 
-/// `limit.earlier` in `sleep`.
+/// `Limit::nap`: the deadline is in the middle of a nap.
 #[test]
 fn a_newcomer_gives_up_at_its_deadline_while_the_lock_is_handed_off() {
     let (lock, one) = handed_off(1);
     as_thread(2, || {
-        let until = Toy::now().plus_nanos(PATIENCE_NS / 2);
+        let until = Toy::now().plus_nanos(PATIENCE_NS / 2 + BACKOFF_SLEEP_NS / 2);
         assert!(lock.lock_until(until).is_none());
         assert!(Toy::now() < until.plus_nanos(A_WHILE));
     });
