@@ -16,7 +16,7 @@ use crate::world::World;
 use crate::world::native::Native;
 use crate::world::sim::Simulated;
 
-pub use select::{NoSuchLock, select, select_in, simulated};
+pub use select::{NoSuchLock, names, select, select_in, simulated};
 
 use select::same;
 

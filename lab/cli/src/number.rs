@@ -3,6 +3,8 @@
 use std::num::IntErrorKind;
 use std::time::Duration;
 
+use overlock_sim::Time;
+
 /// The most threads, vCPUs or seeds where nothing limits them.
 pub const ANY: u64 = u64::MAX;
 
@@ -57,12 +59,25 @@ pub fn seconds_or_none(text: &str) -> Result<Duration, String> {
 
 /// The length of a simulation.
 pub fn simulated_seconds(text: &str) -> Result<Duration, String> {
-    number(1e-6, 3600.0, "simulated seconds")(text).map(Duration::from_secs_f64)
+    simulated(Duration::from_micros(1), text)
 }
 
-/// A warm-up in simulated seconds.
+/// A warm-up in simulated time.
 pub fn warm_up(text: &str) -> Result<Duration, String> {
-    number(0.0, 3600.0, "simulated seconds")(text).map(Duration::from_secs_f64)
+    simulated(Duration::ZERO, text)
+}
+
+/// At most an hour of simulated time; a number without a unit is seconds.
+fn simulated(least: Duration, text: &str) -> Result<Duration, String> {
+    let seconds = text.trim().parse::<f64>();
+    let time = match seconds {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => text.trim().parse::<Time>().ok().map(Time::duration),
+    };
+    let time = time.filter(|time| (least..=Duration::from_secs(3600)).contains(time));
+    time.ok_or_else(|| {
+        format!("must be simulated seconds, from {least:?} to 3600, or a time with a unit: 20ms")
+    })
 }
 
 /// A time in milliseconds, up to a day.

@@ -24,13 +24,14 @@ fn bad_use_is_refused_with_what_is_valid() {
         "sim advise => --section
          sim advise --section 200ns => --gap
          sim advise --machine x7560 --section long --gap 1us => --section long
-         sim advise --machine x7560 --section 1us --gap 1us --locks cohort => no lock 'cohort'
+         sim advise --machine x7560 --section 1us --gap 1us --locks cohort => unknown lock 'cohort'
+         sim advise --machine x7560 --section 1us --gap 1us --locks cna,ShflLock => --locks cna,ShflLock: models
          sim advise --section 1us --gap 1us --lock queue => --report
          sim advise --machine abacus --section 1us --gap 1us => abacus
          sim advise --report /nowhere/at/all => /nowhere/at/all
          sim which-lock 7 => unknown class '7' | two-sockets
          sim which-lock 8 --locks tikcet => did you mean 'ticket'?
-         sim which-lock 8 --svg /nowhere => the class 64",
+         sim which-lock 8 --locks cna => models of published locks",
     );
 }
 
@@ -54,6 +55,33 @@ fn the_answer_has_three_locks_and_a_picture() {
     let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
     assert_eq!(json["locks"].as_array().unwrap().len(), 5);
     assert!(json["locks"][0]["range"]["low"].as_f64() > Some(0.0));
+}
+
+/// Fails where the best lock is one that nobody can install. On two sockets a lock that stays on
+/// one is ahead of a ticket by far.
+#[test]
+fn models_of_published_locks_are_no_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let picture = dir.path().join("advice.svg");
+    let machine = "--machine e5-2699v3 --section 0 --gap 0 --threads 36 --seconds 200us";
+    let machine: Vec<&str> = machine.split(' ').collect();
+    let locks = ["--locks", "ticket,cna"];
+    let svg = ["--svg", picture.to_str().unwrap()];
+    let told = advise(&[&machine, &locks, &svg]).success();
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let row = |lock: &str| told.lines().position(|line| line.trim().starts_with(lock));
+    assert!(row("ticket") < row("cna "), "{told}");
+    assert!(
+        told.contains("ahead of ticket, which no library has"),
+        "{told}"
+    );
+    assert!(told.contains("Models of published locks, which no library has, in Mop/s: cna "));
+    let picture = fs::read_to_string(&picture).unwrap();
+    assert!(picture.contains("cna (no library has it)"), "{picture}");
+    let json = advise(&[&machine, &locks, &["--json", "-"]]).success();
+    let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    assert_eq!(json["locks"].as_array().unwrap().len(), 1);
+    assert_eq!(json["models"][0]["lock"], "cna");
 }
 
 /// An option has to say what a report does not.

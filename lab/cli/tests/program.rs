@@ -36,6 +36,7 @@ fn completions_are_printed() {
             .stdout(predicate::str::contains("ping-pong"))
             .stdout(predicate::str::contains("latency-rounds"))
             .stdout(predicate::str::contains("settle"))
+            .stdout(predicate::str::contains("shfllock"))
             .stdout(predicate::str::contains("vcpus"))
             .stdout(predicate::str::contains("trace"));
     }

@@ -113,7 +113,7 @@ fn lines_that_cannot_be_simulated_are_named() {
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines.len(), 2, "{told}");
     for (line, says) in [
-        (0, "mine.csv:2: there is no lock 'pthread_mutx' to simulate"),
+        (0, "mine.csv:2: unknown lock 'pthread_mutx'"),
         (0, "did you mean 'pthread_mutex'?"),
         (0, "parking_lot-0.13"),
         (1, "mine.csv:3: unknown machine 'graviton33'"),

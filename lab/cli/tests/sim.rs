@@ -16,9 +16,15 @@ use common::{all_refused, ends, overlock_lab, signal, text};
 /// A few vCPUs on two cores.
 const TINY: &[&str] = &["--cores", "2", "--seconds", "0.0005", "--warm-up", "0"];
 
-fn tiny() -> Command {
+fn tiny_machine() -> Command {
     let mut command = overlock_lab();
-    command.arg("sim").args(TINY).args(["--vcpus", "2,6"]);
+    command.arg("sim").args(TINY);
+    command
+}
+
+fn tiny() -> Command {
+    let mut command = tiny_machine();
+    command.args(["--vcpus", "2,6"]);
     command
 }
 
@@ -56,15 +62,32 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
 fn a_lock_that_cannot_be_simulated_is_refused_with_the_reason() {
     let reason = "needs the real machine: locks that are written over a platform can be simulated";
     all_refused(&format!(
-        "sim --locks hybrid,std => 'std' | {reason} | its model is 'model:std'; the locks are all, ours, models, default
+        "sim --locks hybrid,usync => 'usync' | {reason} | the locks are all, ours, models, default | std
          sim --locks overlock-mutex => 'overlock-mutex' | {reason}
          sim rw --locks overlock-rwlock => 'overlock-rwlock' | {reason} | overlock_rw
          sim --locks peers => 'peers' has no lock for micro
          sim --locks lock => unknown lock 'lock' | hybrid
+         sim --locks pthread_mutx => did you mean 'pthread_mutex'? The locks are
          sim --locks rwsem => 'rwsem' is for rw and rwsem
-         sim trace --lock std => 'std' | {reason}
+         sim trace --lock usync => 'usync' | {reason}
          sim trace --lock ours => --lock ours | one lock"
     ));
+}
+
+/// The name of a peer is that of its model, and `parking_lot` is the newest.
+#[test]
+fn a_lock_has_its_names_in_all_commands() {
+    let locks = ["STD", "pthread_mutex", "parking_lot", "MCS", "model:glibc"].join(",");
+    let args = ["--locks", &locks, "--vcpus", "2", "--cs", "1.5us"];
+    let told = text(tiny_machine().args(args));
+    for part in ["model:std", "model:glibc ", "model:parking_lot-0.13", "mcs"] {
+        assert!(told.contains(&format!("\n {part}")), "{part}: {told}");
+    }
+    assert!(told.contains("critical section 1500 ns"), "{told}");
+    let place = "--machine graviton3:cores=2 --seconds 10us --section 1.5us --gap 0";
+    let advise = format!("sim advise {place} --json - --locks {locks}");
+    let told: Value = serde_json::from_str(&text(overlock_lab().args(advise.split(' ')))).unwrap();
+    assert_eq!(told["locks"].as_array().unwrap().len(), 4, "{told}");
 }
 
 #[test]

@@ -302,7 +302,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
          --machines pdp-11 => unknown machine 'pdp-11' | barcelona
          --machines barcelona:cores=99 => barcelona:cores=99: cores 99 | from 1 to 16
          --hosts xen => unknown host 'xen' | kvm
-         --locks std => 'std' | the locks are | hybrid
+         --locks usync => 'usync' | the locks are | hybrid
          --seeds x => --seeds x | whole numbers
          --seeds 1..9999999 => more than 1000000
          --seconds 0 => --seconds 0

@@ -4,7 +4,6 @@ mod picture;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Write};
 use std::iter::once;
 
 use itertools::Itertools;
@@ -18,7 +17,6 @@ use serde::Serialize;
 use crate::case::{Case, Measured, Options, Outcome, Place, outcomes};
 use crate::score::Class;
 use crate::vary::{self, Range};
-pub(crate) use picture::draw;
 
 /// So many locks are the answer.
 pub const BEST: usize = 3;
@@ -28,8 +26,12 @@ pub const FINALISTS: usize = 5;
 const OURS: &str = "overlock, kernel_mutex, hybrid, hybrid_short, queued, pv_queued, mcs, ticket";
 /// The locks that the picture has beside the best ones: ours, and what programs have.
 const BESIDE: [&str; 2] = ["overlock", "std"];
+/// So many of the best models of published locks, which no library has, likewise.
+const MODELS: usize = 1;
 /// The most lines of the picture.
 const LINES: usize = 5;
+/// After what is said of models.
+pub(crate) const NO_LIBRARY: &str = ", which no library has";
 /// A range whose ends differ by less than this factor is one figure.
 const ONE: f64 = 1.05;
 
@@ -74,6 +76,8 @@ pub struct Advice {
     pub error: Option<f64>,
     /// The locks, the best first.
     pub locks: Vec<Standing>,
+    /// Models of published locks that no library has, the best first.
+    pub models: Vec<Standing>,
     /// Locks that failed, and how.
     pub failed: Vec<(&'static str, String)>,
     /// The best locks with other numbers of threads, if they were asked for.
@@ -100,7 +104,7 @@ pub fn answer(
 ) -> Result<Vec<Advice>, Error> {
     let cases = questions.iter().flat_map(Question::cases).collect_vec();
     let mut simulated = cases.iter().zip(outcomes(&cases, options, &mut done)?);
-    let (mut answers, mut best) = (Vec::new(), Vec::new());
+    let (mut answers, mut best, varied_models) = (Vec::new(), Vec::new(), finalists.min(MODELS));
     for question in questions {
         let mut advice = Advice::of(&question.place);
         let mut ended = Vec::new();
@@ -113,14 +117,21 @@ pub fn answer(
         }
         let rate = |standing: &Standing| standing.measured.ops_per_sec;
         ended.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));
-        best.extend(ended.iter().map(|(case, _)| *case).take(finalists));
-        advice.locks = ended.into_iter().map(|(_, standing)| standing).collect();
+        let at_hand = |(case, _): &(&Case, Standing)| case.lock.is_at_hand();
+        let (locks, models): (Vec<_>, Vec<_>) = ended.into_iter().partition(at_hand);
+        let finalists = locks.iter().take(finalists);
+        let finalists = finalists.chain(models.iter().take(varied_models));
+        best.extend(finalists.map(|(case, _)| *case));
+        let standings = |ended: Vec<(_, Standing)>| ended.into_iter().map(|(_, own)| own).collect();
+        (advice.locks, advice.models) = (standings(locks), standings(models));
         answers.push(advice);
     }
     let changed = best.into_iter().flat_map(vary::around).collect_vec();
     let mut changed = outcomes(&changed, options, done)?.into_iter();
-    let locks = answers.iter_mut().map(|answer| answer.locks.iter_mut());
-    let best = locks.flat_map(|locks| locks.take(finalists));
+    let best = answers.iter_mut().flat_map(|answer| {
+        let models = answer.models.iter_mut().take(varied_models);
+        answer.locks.iter_mut().take(finalists).chain(models)
+    });
     for standing in best {
         standing.changed = changed.by_ref().take(vary::COUNT).collect();
         let rate = |outcome: &Outcome| outcome.as_ref().map_or(0.0, |m| m.ops_per_sec);
@@ -179,6 +190,7 @@ impl Advice {
             class,
             error: class.error(),
             locks: Vec::new(),
+            models: Vec::new(),
             failed: Vec::new(),
             curves: Vec::new(),
         }
@@ -189,14 +201,9 @@ impl Advice {
         let names = self.locks.iter().map(|standing| standing.lock);
         let beside = BESIDE.into_iter();
         let beside = beside.filter(|lock| names.clone().contains(lock));
-        let drawn = names.clone().take(BEST).chain(beside);
+        let model = self.model_ahead().map(|model| model.lock);
+        let drawn = names.clone().take(BEST).chain(model).chain(beside);
         drawn.unique().take(LINES).collect()
-    }
-
-    /// Writes its picture.
-    pub fn draw(&self, out: impl Write) -> io::Result<()> {
-        let title = format!("{} on {}", self.workload, self.machine);
-        draw(out, &title, &self.drawn(), &self.curves)
     }
 
     /// For people: the three best locks, what each costs, and how sure it is.
@@ -207,7 +214,7 @@ impl Advice {
             "{machine}; host {host}\n{threads} threads on {cpus} CPUs ({class}), {workload}\n\n"
         );
         let titles = "lock, Mop/s, Jain, CPU s/Mop, longest wait, how sure".split(", ");
-        let best = || self.locks.iter().take(BEST);
+        let best = || self.locks.iter().take(BEST).chain(self.model_ahead());
         let rows = best().map(|standing| self.row(standing));
         text += &table(titles, rows, |column| (1..5).contains(&column));
         text += "\n";
@@ -224,6 +231,11 @@ impl Advice {
                 text += &format!("\nAlso {what} {first}, in Mop/s: {told}.\n");
             }
         }
+        if !self.models.is_empty() {
+            let told = |model: &Standing| format!("{} {}", model.lock, model.operations());
+            let models = self.models.iter().map(told).join(", ");
+            text += &format!("\nModels of published locks{NO_LIBRARY}, in Mop/s: {models}.\n");
+        }
         let failed = self.failed.iter();
         text.extend(failed.map(|(lock, why)| format!("{lock} failed: {why}\n")));
         let widened = self
@@ -231,7 +243,7 @@ impl Advice {
             .map_or("", |_| ", once the error of the score has widened them");
         text += &format!(
             "\nA range is that of constants a tenth smaller and larger; locks after the best \
-             {FINALISTS} have none. A lock is level with the first if their ranges meet{widened}.\n"
+             {FINALISTS}, and models after the best, have none. A lock is level with the first if their ranges meet{widened}.\n"
         );
         text + &self.class.told()
     }
@@ -239,9 +251,17 @@ impl Advice {
     /// Finds out which locks are level with the best one.
     pub(crate) fn compare(&mut self) {
         let best = self.locks.first().map(|best| best.widened(self.error));
-        for lock in &mut self.locks {
+        for lock in self.locks.iter_mut().chain(&mut self.models) {
             lock.level = best.is_some_and(|best| best.meets(lock.widened(self.error)));
         }
+    }
+
+    /// The best model of a lock that no library has, if it is ahead of all locks by more than the
+    /// mean errors.
+    pub(crate) fn model_ahead(&self) -> Option<&Standing> {
+        let best = self.locks.first()?.measured.ops_per_sec;
+        let model = self.models.first();
+        model.filter(|model| !model.level && model.measured.ops_per_sec > best)
     }
 
     /// The locks that are level with the best one, and the other ones: worse than the best one by
@@ -252,7 +272,9 @@ impl Advice {
 
     fn row(&self, standing: &Standing) -> [String; 6] {
         let (first, others) = (self.locks[0].lock, &self.locks[1..]);
+        let model = self.model_ahead().map(|model| model.lock);
         let mut sure = match (standing.lock == first, standing.level) {
+            _ if model == Some(standing.lock) => format!("ahead of {first}{NO_LIBRARY}"),
             _ if others.is_empty() => NOTHING.to_owned(),
             (true, _) if others.iter().any(|lock| lock.level) => "level with others".to_owned(),
             (true, _) => "ahead of all others".to_owned(),

@@ -6,9 +6,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Write};
-use std::iter::once;
-
 use itertools::{Itertools, iproduct};
 use overlock_bench::error::Error;
 use overlock_bench::registry::Entry;
@@ -18,7 +15,7 @@ use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::Serialize;
 
-use crate::advise::{self, Advice, Question, Standing};
+use crate::advise::{self, Advice, NO_LIBRARY, Question, Standing};
 use crate::case::{Case, Options, Place};
 use crate::score::Class;
 use crate::vary::Range;
@@ -54,13 +51,6 @@ pub const LOCKS: [&str; 6] = [
 
 /// So many of the best locks of a cell are simulated with changed constants.
 const VARIED: usize = 1;
-
-/// The picture: a class, a section, and at most five locks.
-const DRAWN: (&str, &str, [&str; 5]) = (
-    "64",
-    "medium",
-    ["overlock", "hybrid_short", "mcs", "std", "glibc"],
-);
 
 /// A machine with a load, and all locks.
 #[derive(Clone, Debug, Serialize)]
@@ -121,23 +111,13 @@ pub fn cells(
     Ok(all.into_iter().zip(answers).map(cell).collect())
 }
 
-/// Draws the picture, if its class is among the cells.
-pub fn draw(out: impl Write, cells: &[Cell]) -> io::Result<()> {
-    let (place, section, locks) = DRAWN;
-    let mine = |cell: &&Cell| (cell.place, cell.section) == (place, section);
-    let advices = cells.iter().filter(mine).map(|cell| cell.advice.clone());
-    let (machine, times) = (about(PLACES, place), about(SECTIONS, section));
-    let title = format!("Simulated: {machine}, {section} sections ({times})");
-    advise::draw(out, &title, &locks, &advices.collect_vec())
-}
-
 /// The description of a name.
 fn about(table: &'static str, name: &str) -> &'static str {
     let [_, about, _] = rows(table).find(|row| row[0] == name).expect("a name");
     about
 }
 
-/// The table, how often each lock is behind, what a range is, and which locks failed.
+/// The table, the errors of the score, and which locks failed.
 pub fn describe(form: Form, cells: &[Cell]) -> String {
     let sections = rows(SECTIONS).map(|[section, about, _]| format!("{section}: {about}"));
     let sections = sections.collect_vec();
@@ -151,7 +131,7 @@ pub fn describe(form: Form, cells: &[Cell]) -> String {
         let begin = [about(PLACES, line[0].place).to_owned(), threads];
         begin.into_iter().chain(line.iter().map(best))
     });
-    let mut text = form.table(&titles, lines, |_| false) + "\n" + &behind(form, cells) + "\n";
+    let mut text = form.table(&titles, lines, |_| false) + "\n";
     text.extend(Class::ALL.into_iter().filter_map(scored));
     for Cell {
         place,
@@ -206,30 +186,8 @@ fn best(cell: &Cell) -> String {
             text += &format!("; {what}: {}", named(&locks));
         }
     }
+    if let Some(model) = cell.advice.model_ahead() {
+        text += &format!("; ahead{NO_LIBRARY}: {}", model.lock);
+    }
     text
-}
-
-/// In how many cells each lock is behind, by the threads for each CPU.
-fn behind(form: Form, cells: &[Cell]) -> String {
-    let levels = LEVELS.map(|level| format!("{level}x"));
-    let titles = once("behind, with threads for each CPU of");
-    let titles = titles
-        .chain(levels.iter().map(String::as_str))
-        .collect_vec();
-    let names = cells.iter().flat_map(|cell| &cell.advice.locks);
-    let names = names.map(|lock| lock.lock).unique().sorted();
-    let lines = names.map(|name| {
-        let counts = LEVELS.map(|level| {
-            let mine = cells
-                .iter()
-                .filter(|cell| cell.level.total_cmp(&level).is_eq());
-            let splits = mine.map(|cell| cell.advice.split()).collect_vec();
-            let has = |locks: &[&Standing]| locks.iter().any(|lock| lock.lock == name);
-            let behind = splits.iter().filter(|(_, behind)| has(behind)).count();
-            let level = splits.iter().filter(|(level, _)| has(level)).count();
-            format!("{behind} of {}", behind + level)
-        });
-        once(name.to_owned()).chain(counts)
-    });
-    form.table(&titles, lines, |column| column > 0)
 }

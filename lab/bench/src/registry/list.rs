@@ -16,6 +16,16 @@ use crate::workload::{Rounds, grid};
 use crate::world::native::Native;
 use crate::world::sim::{Marked, Platform as Sim, Simulated};
 
+/// The other names of models, the usual one first, where that is not its name without `model:`.
+const OF_MODELS: [(&str, &[&str]); 3] = [
+    ("model:glibc", &["glibc", "pthread_mutex", "pthread"]),
+    ("model:parking_lot", &["parking_lot-0.12"]),
+    (
+        "model:parking_lot-0.13",
+        &["parking_lot-0.13", "parking_lot"],
+    ),
+];
+
 /// All locks of a family, ours first.
 pub fn of(family: Family) -> Vec<Entry> {
     match family {
@@ -175,7 +185,9 @@ impl Entry {
         rounds: Rounds<Native>,
         simulated: Rounds<Simulated>,
     ) -> Self {
+        let aliases = OF_MODELS.iter().find(|(model, _)| *model == name);
         Self {
+            aliases: aliases.map_or(&[], |(_, aliases)| *aliases),
             default: facts.compared,
             most_threads: facts.most_threads,
             simulated: Some(simulated),

@@ -4,8 +4,9 @@ use std::fmt;
 
 use overlock_sim::spec::meant;
 
-use super::{Entry, Family, GROUPS_OF_AN_ORIGIN, Listed, runs_in};
+use super::{Entry, Family, GROUPS_OF_AN_ORIGIN, Listed, Origin, runs_in};
 use crate::world::native::Native;
+use crate::world::sim::Simulated;
 
 /// A word that names no lock of the family, or none that runs in the world that it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ impl fmt::Display for NoSuchLock {
         if names.is_empty() {
             return write!(f, "{workloads} {UNIT_TESTED}");
         }
+        let all = names.join(", ");
         if GROUPS.contains(&word.as_str()) {
             write!(
                 f,
@@ -41,8 +43,6 @@ impl fmt::Display for NoSuchLock {
             )?;
         } else if knows(family) {
             write!(f, "'{word}' {UNIT_TESTED}")?;
-            let model = names.iter().find(|name| **name == format!("model:{word}"));
-            model.map_or(Ok(()), |model| write!(f, "; its model is '{model}'"))?;
         } else {
             let others: Vec<&str> = Family::ALL
                 .iter()
@@ -50,12 +50,18 @@ impl fmt::Display for NoSuchLock {
                 .flat_map(|other| other.workloads())
                 .collect();
             if others.is_empty() {
-                write!(f, "unknown lock '{word}'")?;
-            } else {
-                write!(f, "'{word}' is for {}, not for {workloads}", list(&others))?;
+                let aliases = family
+                    .locks()
+                    .iter()
+                    .flat_map(|entry| entry.aliases)
+                    .copied();
+                let names: Vec<&str> = names.iter().copied().chain(aliases).collect();
+                let meant = meant(&word.to_lowercase(), &names);
+                return write!(f, "unknown lock '{word}'{meant} locks are {all}");
             }
+            write!(f, "'{word}' is for {}, not for {workloads}", list(&others))?;
         }
-        write!(f, "; the locks are {}", names.join(", "))
+        write!(f, "; the locks are {all}")
     }
 }
 
@@ -73,13 +79,18 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// The names that the user may type: the words for groups that have locks, then the names.
-fn names<W: Listed>(family: Family) -> Vec<&'static str> {
+/// The names that the user may type: the words for groups that have locks, then the names, of a
+/// model that of its lock unless this is another one there.
+pub fn names<W: Listed>(family: Family) -> Vec<&'static str> {
     let locks = || family.locks().iter().filter(|entry| runs_in::<W>(entry));
     let groups = GROUPS.iter().copied();
+    let name = |entry: &'static Entry| match find::<W>(family, entry.plain()) {
+        Some(found) if found == entry => entry.plain(),
+        _ => entry.name,
+    };
     groups
         .filter(|word| locks().any(|entry| in_group::<W>(word, entry)))
-        .chain(locks().map(|entry| entry.name))
+        .chain(locks().map(name))
         .collect()
 }
 
@@ -97,19 +108,49 @@ fn in_group<W: Listed>(word: &str, entry: &Entry) -> bool {
 impl Entry {
     /// The name that people use for it: that of a peer for its model.
     pub fn plain(&self) -> &'static str {
-        self.name.strip_prefix("model:").unwrap_or(self.name)
+        match self.name.strip_prefix(MODEL) {
+            Some(name) => self.aliases.first().copied().unwrap_or(name),
+            None => self.name,
+        }
+    }
+
+    /// Whether a program can have it: it is no model, or that of a lock which a library has.
+    pub fn is_at_hand(&self) -> bool {
+        self.origin != Origin::Model || LIBRARIES.contains(&self.plain())
     }
 
     /// Whether the word is one of its names.
     fn is(&self, word: &str) -> bool {
-        same(self.name, word) || self.aliases.iter().any(|name| same(name, word))
+        let names = [self.name, self.plain()].into_iter();
+        let mut names = names.chain(self.aliases.iter().copied());
+        names.any(|name| same(name, word))
     }
 }
 
-/// Whether two names are the same but for `-` and `_`.
+/// The beginning of a model's name.
+const MODEL: &str = "model:";
+
+/// The models of locks that a program in Rust or C can have, by their plain names.
+const LIBRARIES: [&str; 5] = [
+    "std",
+    "glibc",
+    "glibc-adaptive",
+    "parking_lot-0.12",
+    "parking_lot-0.13",
+];
+
+/// Whether two names are the same but for the case, and for `-` and `_`.
 pub(super) fn same(a: &str, b: &str) -> bool {
-    let plain = |name: &'_ str| name.replace('-', "_");
+    let plain = |name: &str| name.to_lowercase().replace(['-', ' '], "_");
     plain(a) == plain(b)
+}
+
+/// The lock of that name, or else the first that has it among its other names. So `std` is its
+/// model where the lock itself does not run.
+fn find<W: Listed>(family: Family, word: &str) -> Option<&'static Entry> {
+    let locks = || family.locks().iter().filter(|entry| runs_in::<W>(entry));
+    let named = locks().find(|entry| same(entry.name, word));
+    named.or_else(|| locks().find(|entry| entry.is(word)))
 }
 
 /// The locks of the family that `words` name, each once, in the order of the list.
@@ -135,21 +176,18 @@ pub fn select_in<'a, W: Listed>(
 ) -> Result<Vec<&'static Entry>, NoSuchLock> {
     let locks = family.locks();
     let mut chosen = vec![false; locks.len()];
-    for word in words {
+    for word in words.into_iter().map(str::trim) {
+        let found = find::<W>(family, word);
         let mut known = false;
         for (entry, chosen) in locks.iter().zip(&mut chosen) {
-            let named = entry.is(word) || in_group::<W>(word, entry);
-            if named && runs_in::<W>(entry) {
+            let in_group = runs_in::<W>(entry) && in_group::<W>(&word.to_lowercase(), entry);
+            if in_group || found == Some(entry) {
                 known = true;
                 *chosen = true;
             }
         }
         if !known {
-            return Err(NoSuchLock {
-                word: word.to_owned(),
-                family,
-                names: names::<W>(family),
-            });
+            return Err(unknown::<W>(family, word));
         }
     }
     Ok(locks
@@ -159,35 +197,20 @@ pub fn select_in<'a, W: Listed>(
         .collect())
 }
 
-/// Other names of models.
-const MODELS: [(&str, &str); 3] = [
-    ("pthread_mutex", "glibc"),
-    ("pthread", "glibc"),
-    ("parking_lot-0.12", "parking_lot"),
-];
+fn unknown<W: Listed>(family: Family, word: &str) -> NoSuchLock {
+    NoSuchLock {
+        word: word.to_owned(),
+        family,
+        names: names::<W>(family),
+    }
+}
 
-/// The lock by the name that people use, if it runs on simulated machines: the name of a peer is
-/// that of its model, and `pthread_mutex` is glibc's.
+/// The one lock of that name, if it runs on simulated machines.
 ///
 /// # Errors
 ///
 /// Says which names there are.
 pub fn simulated(family: Family, name: &str) -> Result<&'static Entry, String> {
-    let locks = || {
-        family
-            .locks()
-            .iter()
-            .filter(|lock| lock.simulated.is_some())
-    };
-    let dashed = name.trim().replace(' ', "-");
-    let model = MODELS.iter().find(|(other, _)| *other == dashed);
-    let wanted = model.map_or(&*dashed, |(_, model)| model);
-    let lock = locks().find(|lock| lock.name == wanted || lock.plain() == wanted);
-    lock.ok_or_else(|| {
-        let names: Vec<&str> = locks().map(Entry::plain).collect();
-        let others = MODELS.map(|(other, _)| other);
-        let meant = meant(name, &[&names[..], &others].concat());
-        let names = names.join(", ");
-        format!("there is no lock '{name}' to simulate{meant} locks are {names}")
-    })
+    let lock = find::<Simulated>(family, name.trim());
+    lock.ok_or_else(|| unknown::<Simulated>(family, name).to_string())
 }

@@ -34,7 +34,7 @@ fn groups_and_names_select_in_the_order_of_the_list() {
     let family = Family::Exclusive;
     assert_eq!(names(family, &["usync", "std", "usync"]), ["std", "usync"]);
     assert_eq!(names(family, &["parking_lot-0.13"]), ["parking_lot"]);
-    assert_eq!(names(family, &["parking-lot"]), ["parking_lot"]);
+    assert_eq!(names(family, &[" Parking-Lot"]), ["parking_lot"]);
     assert!(names(family, &["peers"]).contains(&"spin-ticket"));
     assert!(!names(family, &["default"]).contains(&"spin-ticket"));
     for family in Family::ALL {
@@ -64,6 +64,9 @@ fn a_name_that_does_not_fit_is_told_from_one_that_nobody_knows() {
         "{text}"
     );
     assert!(text.contains("std, parking_lot"), "{text}");
+    let text = message(Family::Exclusive, &["Parkinglot"]);
+    let meant = "unknown lock 'Parkinglot'; did you mean 'parking_lot'? The locks are all, ";
+    assert!(text.starts_with(meant), "{text}");
     let text = message(Family::ReaderWriter, &["ticket"]);
     assert!(
         text.starts_with(

@@ -5,27 +5,33 @@ use clap::builder::PossibleValuesParser;
 
 use overlock_bench::workload::spec::{LONGEST_SECTION, MANY, MOST_LINES};
 use overlock_bench::workload::{Workload, condvar};
-use overlock_sim::spec;
+use overlock_sim::{Time, spec};
 
 use crate::exit::Exit;
 use crate::number::{number, whole};
 
-fn section() -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync {
-    number(0.0, LONGEST_SECTION, "nanoseconds")
+/// A section in nanoseconds, read as the keys of workloads are.
+pub fn section(text: &str) -> Result<f64, String> {
+    let time = text.trim().parse().ok().map(Time::as_ns_f64);
+    let time = time.filter(|time| *time <= LONGEST_SECTION);
+    time.ok_or_else(|| {
+        "must be a time from 0 to 1s, such as 200ns or 1.5us; a bare number is nanoseconds"
+            .to_owned()
+    })
 }
 
 /// The parameters of a workload.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Options {
-    /// micro, build, rw: length of the critical section, beside its access to the data [default:
-    /// 100 in build, else 0]
-    #[arg(long, value_name = "NS", value_parser = section())]
+    /// micro, build, rw: length of the critical section (200ns, 1.5us; a bare number is ns), beside
+    /// its access to the data [default: 100 in build, else 0]
+    #[arg(long, value_name = "TIME", value_parser = section)]
     pub cs: Option<f64>,
 
-    /// micro, build, rw: length of the section between two acquisitions [default: 2000 in build,
-    /// else 0]
-    #[arg(long, value_name = "NS", value_parser = section())]
+    /// micro, build, rw: length of the section between two acquisitions, likewise [default: 2000 in
+    /// build, else 0]
+    #[arg(long, value_name = "TIME", value_parser = section)]
     pub ncs: Option<f64>,
 
     /// micro: cache lines that the critical section writes, beside that of the lock [default: 0]

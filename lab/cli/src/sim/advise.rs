@@ -17,6 +17,7 @@ use report::{Load, load};
 
 use super::how::{self, How};
 use super::machine::{self, MOST_VCPUS};
+use super::workload::{self, Hints};
 use crate::exit::Exit;
 use crate::files::Files;
 use crate::number::whole;
@@ -65,7 +66,13 @@ pub struct Args {
 
     /// The locks to choose from, by the names that people use [default: those that a program may
     /// choose, and models of the locks of others]
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,…",
+        value_parser = Hints(workload::mutexes),
+        hide_possible_values = true
+    )]
     locks: Vec<String>,
 
     /// Write a picture: the best locks, ours and that of std, over the number of threads

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use overlock_bench::error::Error;
 use overlock_bench::interrupt::Interrupt;
-use overlock_bench::registry::{self, Entry, Family};
+use overlock_bench::registry::{Entry, Family};
 use overlock_study::case::{Case, Options};
 
+use super::run;
 use super::sweep::{MOST_JOBS, cpus};
 use crate::exit::Exit;
 use crate::measure::ending;
@@ -80,10 +81,15 @@ pub fn failed(error: Error) -> Exit {
     }
 }
 
-/// The locks of `--locks`, by the names that people use.
+/// The locks of `--locks` for mutual exclusion, of which a program can have at least one.
 pub fn locks(names: &[String]) -> Result<Vec<&'static Entry>, Exit> {
-    let family = Family::Exclusive;
-    let locks = names.iter().map(|name| registry::simulated(family, name));
-    let locks: Result<_, String> = locks.collect();
-    locks.map_err(|why| Exit::usage(format!("--locks: {why}")))
+    let locks = run::locks(Family::Exclusive, names)?;
+    match names.is_empty() || locks.iter().any(|lock| lock.is_at_hand()) {
+        true => Ok(locks),
+        false => Err(Exit::usage(format!(
+            "--locks {}: models of published locks, which no library has; name one beside them \
+             that a program can have, such as overlock",
+            names.join(",")
+        ))),
+    }
 }

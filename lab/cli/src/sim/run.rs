@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use overlock_bench::interrupt::Interrupt;
 use overlock_bench::plan::Plan;
-use overlock_bench::registry::{self, Entry};
+use overlock_bench::registry::{self, Entry, Family};
 use overlock_bench::report;
 use overlock_bench::settings::Settings;
 use overlock_bench::workload::Workload;
 use overlock_bench::world::sim::Simulated;
 
 use super::machine::{self, MOST_VCPUS, Place};
-use super::workload;
+use super::workload::{self, Hints};
 use crate::exit::Exit;
 use crate::measure::load::{Load, count, level};
 use crate::measure::results;
@@ -37,7 +37,9 @@ pub struct Args {
         long,
         value_delimiter = ',',
         value_name = "NAME,…",
-        default_value = "default"
+        default_value = "default",
+        value_parser = Hints(workload::locks),
+        hide_possible_values = true
     )]
     pub locks: Vec<String>,
 
@@ -92,10 +94,9 @@ pub struct Args {
     pub output: results::Args,
 }
 
-/// The locks of a workload that `words` name and that run on a simulated machine.
-pub fn locks(workload: &Workload, words: &[String]) -> Result<Vec<&'static Entry>, Exit> {
-    let words = words.iter().map(|name| name.trim());
-    registry::select_in::<Simulated>(workload.family(), words)
+/// The locks of a family that `words` name and that run on a simulated machine.
+pub fn locks(family: Family, words: &[String]) -> Result<Vec<&'static Entry>, Exit> {
+    registry::select_in::<Simulated>(family, words.iter().map(String::as_str))
         .map_err(|error| Exit::usage(error.to_string()))
 }
 
@@ -111,7 +112,7 @@ impl Choice {
     fn new(args: &Args) -> Result<Self, Exit> {
         let place = args.machine.place()?;
         let workload = args.workload.workload("sim")?;
-        let locks = locks(&workload, &args.locks)?;
+        let locks = locks(workload.family(), &args.locks)?;
         let load = Load::new(&args.vcpus, &args.overcommit);
         let mut plan = Plan {
             locks: locks.clone(),

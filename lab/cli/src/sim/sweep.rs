@@ -20,6 +20,7 @@ use overlock_study::sweep::{Grid, Key, MOST_POINTS, Sweep};
 use super::build;
 use super::machine::{self, MOST_VCPUS};
 use super::run::locks;
+use super::workload::{self, Hints};
 use crate::exit::Exit;
 use crate::measure::ending;
 use crate::measure::load::level;
@@ -67,7 +68,9 @@ pub struct Args {
         long,
         value_delimiter = ',',
         value_name = "NAME,…",
-        default_value = "default"
+        default_value = "default",
+        value_parser = Hints(workload::locks),
+        hide_possible_values = true
     )]
     locks: Vec<String>,
 
@@ -152,7 +155,7 @@ impl Choice {
                 "{both} are for different kinds of locks, and need a sweep each"
             )));
         }
-        let mut locks = locks(first, &args.locks)?;
+        let mut locks = locks(first.family(), &args.locks)?;
         let of_each = machines.iter().map(|machine| {
             let each = args.vcpus.iter().flat_map(|vcpus| vcpus.on(machine));
             (machine_name(machine), each.unique().collect_vec())

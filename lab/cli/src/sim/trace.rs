@@ -12,7 +12,7 @@ use overlock_bench::workload::Workload;
 
 use super::machine::{self, MOST_VCPUS, Place};
 use super::run::locks;
-use super::workload;
+use super::workload::{self, Hints};
 use crate::exit::Exit;
 use crate::files::{Promised, name};
 use crate::measure::{self, ending};
@@ -31,8 +31,14 @@ pub struct Args {
     #[command(flatten)]
     machine: machine::Args,
 
-    /// The lock
-    #[arg(long, value_name = "NAME", default_value = "hybrid")]
+    /// The lock, by name; --list of `sim` shows them
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "hybrid",
+        value_parser = Hints(workload::locks),
+        hide_possible_values = true
+    )]
     lock: String,
 
     /// The number of vCPUs [default: 2 for each CPU of the machine]
@@ -63,7 +69,7 @@ impl Choice {
     fn new(args: &Args) -> Result<Self, Exit> {
         let place = args.machine.place()?;
         let workload = args.workload.workload("sim trace")?;
-        let lock = locks(&workload, std::slice::from_ref(&args.lock))?;
+        let lock = locks(workload.family(), std::slice::from_ref(&args.lock))?;
         let [lock] = lock[..] else {
             return Err(Exit::usage(format!(
                 "--lock {}: a timeline is of one lock",

@@ -1,13 +1,13 @@
 //! `overlock-lab sim which-lock`
 
 use std::io;
-use std::path::PathBuf;
 
 use overlock_report::columns::Form;
 use overlock_report::json;
-use overlock_study::which::{LOCKS, cells, describe, draw, places};
+use overlock_study::which::{LOCKS, cells, describe, places};
 
 use super::how::{self, How};
+use super::workload::{self, Hints};
 use crate::exit::Exit;
 use crate::files::Files;
 use crate::terminal::print;
@@ -25,12 +25,14 @@ pub struct Args {
     places: Vec<String>,
 
     /// The locks to choose from, by the names that people use [default: those of the page]
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,…",
+        value_parser = Hints(workload::mutexes),
+        hide_possible_values = true
+    )]
     locks: Vec<String>,
-
-    /// Write a picture, of one socket with 64 CPUs
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
 
     /// Print tables in Markdown, as docs/evidence/which-lock.md has them
     #[arg(long)]
@@ -47,7 +49,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         [] => how::locks(&LOCKS.map(str::to_owned))?,
         names => how::locks(names)?,
     };
-    let files = Files::open([("--svg", &args.svg), ("--json", &args.how.json)])?;
+    let files = Files::open([("--json", &args.how.json)])?;
     let options = args.how.options()?;
     let cells = cells(&args.places, &locks, &options, args.how.progress()).map_err(how::failed)?;
     if !args.how.quiet && !files.use_stdout() {
@@ -57,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         };
         print(io::stdout().lock(), describe(form, &cells).as_bytes())?;
     }
-    files.write([&|out| draw(out, &cells), &|out| json::write(out, &cells)])?;
+    files.write([&|out| json::write(out, &cells)])?;
     for lock in &locks {
         let beyond = |most: usize| cells.iter().any(|cell| cell.advice.threads > most);
         if let Some(most) = lock.most_threads.filter(|&most| beyond(most))
@@ -86,21 +88,13 @@ pub fn check(args: &Args) -> Result<(), Exit> {
             names.join(", ")
         )));
     }
-    if args.svg.is_some()
-        && !args.places.is_empty()
-        && !args.places.iter().any(|place| place == "64")
-    {
-        return Err(Exit::usage(
-            "--svg draws the class 64, which is not asked for",
-        ));
-    }
     how::locks(&args.locks).map(drop)
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  overlock-lab sim which-lock --svg which-lock.svg     the table of docs/evidence/which-lock.md; minutes
-  overlock-lab sim which-lock two-sockets epyc         two classes of machines
+  overlock-lab sim which-lock                         the table of docs/evidence/which-lock.md; minutes
+  overlock-lab sim which-lock two-sockets epyc        two classes of machines
   overlock-lab sim which-lock 8 --locks overlock,std,my-lock
 
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 bad use, 130 interrupted.";

@@ -1,11 +1,14 @@
 //! Which workload runs, and what is set about it.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 
+use overlock_bench::registry::{self, Family};
 use overlock_bench::workload::Workload;
+use overlock_bench::world::sim::Simulated;
 
 use super::machine::read;
 use crate::exit::Exit;
@@ -17,18 +20,18 @@ use crate::measure::workload::Options;
 pub struct Args {
     /// The workload: a name, perhaps with changed keys (micro:cs=95:ncs=1us), or a file in TOML;
     /// --show shows the keys
-    #[arg(default_value = "micro", value_parser = Known)]
+    #[arg(default_value = "micro", value_parser = Hints(workloads))]
     pub workload: String,
 
     #[command(flatten)]
     pub options: Options,
 }
 
-/// Takes any text. The names of the workloads are for the help and for completions.
+/// Takes any text. These values are for completions, and those with a description for the help.
 #[derive(Clone, Debug)]
-struct Known;
+pub struct Hints(pub fn() -> Vec<PossibleValue>);
 
-impl TypedValueParser for Known {
+impl TypedValueParser for Hints {
     type Value = String;
 
     fn parse_ref(
@@ -41,9 +44,27 @@ impl TypedValueParser for Known {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let named = |workload: Workload| PossibleValue::new(workload.name()).help(workload.about());
-        Some(Box::new(Workload::ALL.into_iter().map(named)))
+        Some(Box::new(self.0().into_iter()))
     }
+}
+
+fn workloads() -> Vec<PossibleValue> {
+    let named = |workload: Workload| PossibleValue::new(workload.name()).help(workload.about());
+    Workload::ALL.into_iter().map(named).collect()
+}
+
+/// The locks that can be simulated, of all families.
+pub fn locks() -> Vec<PossibleValue> {
+    let mut names = Family::ALL.map(registry::names::<Simulated>).concat();
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(*name));
+    names.into_iter().map(PossibleValue::new).collect()
+}
+
+/// Those of mutual exclusion.
+pub fn mutexes() -> Vec<PossibleValue> {
+    let names = registry::names::<Simulated>(Family::Exclusive);
+    names.into_iter().map(PossibleValue::new).collect()
 }
 
 impl Args {

@@ -107,7 +107,7 @@ const WRONG: &str = "\
 small.toml > nowhere > mine.csv:2: unknown machine 'nowhere'
 small > gone > gone.toml
 micro > mikro > unknown workload 'mikro'
-mcs > cohort > no lock 'cohort'
+mcs > cohort > unknown lock 'cohort'
 Mop/s > parsecs > unknown unit 'parsecs'
 Mop/s > ns a thread > unknown unit 'ns a thread'
 2,Mop/s > 0,Mop/s > the figure 0 is not a finite
@@ -134,7 +134,7 @@ fn what_cannot_be_simulated_is_refused_with_its_line() {
     }
     let none = row("4,,", "0,,");
     let several = [&none, ROW, &row("mcs", "tikcet")].concat();
-    let meant = "mine.csv:4: there is no lock 'tikcet' to simulate; did you mean 'ticket'?";
+    let meant = "mine.csv:4: unknown lock 'tikcet'; did you mean 'ticket'?";
     let halves = ROW.to_owned() + &row("a,,", "a,calibrate,");
     for (rows, says) in [
         (several.clone(), "mine.csv:2: 0 threads are not 1 to"),
@@ -155,7 +155,7 @@ fn what_cannot_be_simulated_is_refused_with_its_line() {
     let why = refused(&(titled("hafl") + ROW), unknown);
     assert_eq!(why.lines().count(), 1, "{why}");
     let locks = row("mcs", "tikcet") + &row("mcs", "cohort");
-    let why = refused(&(HEADER.to_owned() + &locks), "no lock 'cohort'");
+    let why = refused(&(HEADER.to_owned() + &locks), "unknown lock 'cohort'");
     assert_eq!(why.matches("ocks are ").count(), 1);
     // A group without a half is in the half `score`.
     folder(&(ROW.to_owned() + &row("a,,", "a,score,")));
