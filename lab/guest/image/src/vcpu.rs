@@ -148,11 +148,7 @@ pub fn this() -> &'static Vcpu {
 /// without `KVM_FEATURE_PV_UNHALT`.
 // Not inlined: the report of a hang names it.
 #[inline(never)]
-pub(crate) fn halt(
-    word: &AtomicU32,
-    expected: u32,
-    until: Option<Deadline>,
-) -> bool {
+pub(crate) fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
     let until = until.map(|until| until.instant::<Guest>());
     let is_over = until.is_some_and(|until| until <= Guest::now());
     if word.load(Relaxed) != expected || is_over {
