@@ -78,6 +78,8 @@ const FUTEX: libc::c_long = match cfg!(target_pointer_width = "64") {
     false => 422,
 };
 
+/// A wake-up ends the sleep whatever its bits are.
+const EACH: u32 = libc::FUTEX_BITSET_MATCH_ANY as u32;
 /// A system call's answer: there is no such call.
 const NO_CALL: isize = -(libc::ENOSYS as isize);
 
@@ -111,7 +113,7 @@ fn wait_by_old_call(
                 .as_ref()
                 .map_or(core::ptr::null(), core::ptr::from_ref),
             core::ptr::null_mut::<u32>(),
-            libc::FUTEX_BITSET_MATCH_ANY,
+            EACH,
         )
     }
 }
@@ -136,7 +138,7 @@ pub(super) fn until(
             expected,
             address(until),
             core::ptr::null_mut::<u32>(),
-            libc::FUTEX_BITSET_MATCH_ANY,
+            EACH,
         )
     };
     if FUTEX != libc::SYS_futex && answer == NO_CALL {
@@ -171,8 +173,8 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> 
 #[allow(clippy::not_unsafe_ptr_arg_deref)] // the kernel does not
 pub(super) fn wake(word: *const AtomicU32, whom: Kick) {
     let most = match whom {
-        Kick::One => 1,
-        Kick::All => i32::MAX,
+        Kick::One => 1u32,
+        Kick::All => i32::MAX as u32,
     };
     spin::wakes(word.addr());
     // SAFETY: the kernel finds sleepers by the address, and does not touch the word. (Not
