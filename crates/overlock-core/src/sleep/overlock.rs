@@ -80,8 +80,9 @@
 //! 2. It joins: one exchange counts it and sets wake. Then it sleeps on the word that it wrote,
 //!    until an unlock wakes it or the word has changed.
 //!    Hundreds of threads change the word faster than the kernel compares it, so their sleeps are
-//!    refused. From the second time on the waiter gives its CPU away for longer and longer, at most
-//!    for 16 times `BACKOFF_SLEEP_NS`, since all those calls wait for one bucket in the kernel.
+//!    refused. From the second time on the waiter naps: it gives its CPU away for longer and
+//!    longer, at most for 16 times `BACKOFF_SLEEP_NS`, since all those calls wait for one bucket
+//!    in the kernel. A napper counts as awake (I2): its nap ends by itself.
 //! 3. A woken thread spins again. It stays counted until it owns the lock or gives up.
 //! 4. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff with that.
 //!
@@ -188,8 +189,7 @@ const GAP_NS: u64 = 1_500;
 const HANDOFF_NS: u64 = 4_000_000;
 /// How long a newcomer leaves a lock alone that is handed off, before it takes it all the same.
 const PATIENCE_NS: u64 = 1_000_000;
-/// A waiter whose sleeps are refused naps for `BACKOFF_SLEEP_NS`, then for twice as long, and so
-/// often.
+/// A waiter whose sleeps are refused naps for `BACKOFF_SLEEP_NS`, doubled this many times at most.
 const DOUBLINGS: u32 = 4;
 
 /// One wait in so many looks whether the lock is tight. A power of two.
@@ -474,7 +474,7 @@ impl<P: FutexPlatform> Overlock<P> {
                 }
                 refusals += 1;
                 let is_held = self.word.load(Relaxed) & (LOCKED | HANDOFF) == LOCKED;
-                if is_held && refusals > 1 {
+                if is_held && refusals > 1 && !P::is_realtime() {
                     limit.nap(BACKOFF_SLEEP_NS << (refusals - 2).min(DOUBLINGS));
                 }
             }

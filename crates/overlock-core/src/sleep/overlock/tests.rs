@@ -10,7 +10,7 @@ use std::boxed::Box;
 
 use super::*;
 use crate::toy::stage::{Actor, actor};
-use crate::toy::{Point, Toy, as_thread, halts, kicks, left};
+use crate::toy::{Point, Toy, as_thread, be_realtime, halts, kicks, left};
 
 type Lock = &'static Overlock<Toy>;
 
@@ -426,9 +426,14 @@ fn after_a_fork_only_the_owner_is_left() {
 /// `refusals` in `sleep`: the word changes faster than the kernel compares it.
 #[test]
 fn a_waiter_whose_sleeps_are_refused_leaves_the_word_alone_for_a_while() {
-    for (refusals, naps) in [(1, false), (2, true)] {
+    for (refusals, is_realtime, naps) in [(1, false, false), (2, false, true), (2, true, false)] {
         let lock = held();
-        let one = locker(1, lock);
+        let one = actor(1, move || {
+            if is_realtime {
+                be_realtime();
+            }
+            lock.lock();
+        });
         for _ in 0..refusals {
             one.to(Point::Halt);
             lock.word.fetch_xor(PARITY, Relaxed);

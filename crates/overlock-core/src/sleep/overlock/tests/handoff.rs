@@ -1,7 +1,6 @@
 //! Handoffs, requested or by a fair unlock, and newcomers that wait until they are picked up.
 
 use super::*;
-use crate::toy::be_realtime;
 
 /// Lets time pass for the actor, which sleeps.
 fn pass(actor: &Actor, nanos: u64) {
