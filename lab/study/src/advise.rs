@@ -243,7 +243,8 @@ impl Advice {
             .map_or("", |_| ", once the error of the score has widened them");
         text += &format!(
             "\nA range is that of constants a tenth smaller and larger; locks after the best \
-             {FINALISTS}, and models after the best, have none. A lock is level with the first if their ranges meet{widened}.\n"
+             {FINALISTS}, and models after the best, have none. A lock is level with the first if \
+             their ranges meet{widened}.\n"
         );
         text + &self.class.told()
     }

@@ -78,8 +78,8 @@ const FUTEX: libc::c_long = match cfg!(target_pointer_width = "64") {
     false => 422,
 };
 
-/// A wake-up ends the sleep whatever its bits are.
-const EACH: u32 = libc::FUTEX_BITSET_MATCH_ANY as u32;
+/// Any wake-up ends the sleep, whatever its bits are.
+const MATCH_ANY: u32 = libc::FUTEX_BITSET_MATCH_ANY as u32;
 /// A system call's answer: there is no such call.
 const NO_CALL: isize = -(libc::ENOSYS as isize);
 
@@ -113,7 +113,7 @@ fn wait_by_old_call(
                 .as_ref()
                 .map_or(core::ptr::null(), core::ptr::from_ref),
             core::ptr::null_mut::<u32>(),
-            EACH,
+            MATCH_ANY,
         )
     }
 }
@@ -138,7 +138,7 @@ pub(super) fn until(
             expected,
             address(until),
             core::ptr::null_mut::<u32>(),
-            EACH,
+            MATCH_ANY,
         )
     };
     if FUTEX != libc::SYS_futex && answer == NO_CALL {
