@@ -79,6 +79,7 @@ impl Platform for Linux {
         }) == spin::Spun::Ready
     }
 
+    #[inline]
     fn halt(word: &AtomicU32, expected: u32, until: Option<Deadline>) -> bool {
         futex::wait(word, expected, until)
     }

@@ -47,7 +47,7 @@
 //!                   '-- unlock, a request; unlock_fair: --> handed off
 //!                       wakes one sleeper
 //!
-//!   handed off --> held, by a counted thread; or by a newcomer, after PATIENCE_NS
+//!   handed off --> held, by a counted thread; or by a newcomer, after PATIENCE looks
 //!
 //!   a waiter:  spins --> counted, asleep --woken--> spins --in vain--> counted, asleep: wake is set
 //!                 |           |                       |                     (and handoff, after HANDOFF_NS)
@@ -87,7 +87,7 @@
 //! 4. Woken in vain, it sleeps again. After `HANDOFF_NS` it sets handoff with that.
 //!
 //! A newcomer that finds the lock handed off gives up its CPU for about as long as a wake-up takes,
-//! and looks again. Perhaps the thread that was woken has no CPU. So after `PATIENCE_NS` the
+//! and looks again. Perhaps the thread that was woken has no CPU. So after `PATIENCE` looks the
 //! newcomer takes the lock, and has another sleeper woken; a real-time thread, which may be what
 //! keeps the other from its CPU, at once. It does not sleep until it is kicked: an owner that kicks
 //! delays all others where many threads are in the kernel for this lock.
@@ -122,7 +122,7 @@
 //! before it are woken one after the other, and each is the owner next or goes to the end of the
 //! queue. There are as many handoffs as such waiters are woken in vain; which of them has one
 //! depends on chance, and no bound holds for certain. A newcomer may come first where a handoff is
-//! not picked up for `PATIENCE_NS`.
+//! not picked up for `PATIENCE` looks of the newcomer.
 //!
 //! A lock that is held or handed off depends on nobody who sleeps: an unlock wakes a sleeper
 //! whoever spins, and a handoff can be taken back. While a thread that was woken for a free lock
@@ -187,8 +187,9 @@ const TURN_POLL_NS: u64 = 1_000;
 const GAP_NS: u64 = 1_500;
 /// The age of a wait at which a counted waiter requests a handoff.
 const HANDOFF_NS: u64 = 4_000_000;
-/// How long a newcomer leaves a lock alone that is handed off, before it takes it all the same.
-const PATIENCE_NS: u64 = 1_000_000;
+/// How often a newcomer leaves a lock alone that is handed off, for `BACKOFF_SLEEP_NS` each time,
+/// before it takes it all the same.
+const PATIENCE: u32 = 10;
 /// A waiter whose sleeps are refused naps for `BACKOFF_SLEEP_NS`, doubled this many times at most.
 const DOUBLINGS: u32 = 4;
 
@@ -437,7 +438,7 @@ impl<P: FutexPlatform> Overlock<P> {
     /// over, with whether the caller owns the lock: the kick that it may have had must not end with
     /// it.
     fn sleep(&self, waiter: &mut Contender, limit: &Limit<'_, P>) -> Option<bool> {
-        let (mut patience, mut refusals) = (None, 0);
+        let (mut patience, mut refusals) = (PATIENCE, 0);
         loop {
             let word = self.word.load(Relaxed);
             let is_over = limit.is_reached();
@@ -454,15 +455,15 @@ impl<P: FutexPlatform> Overlock<P> {
                 }
             } else if word & LOCKED == 0 {
                 // Handed off, and this newcomer is not counted: a counted thread picks it up (I3).
-                let end = *patience.get_or_insert_with(|| P::now().plus_nanos(PATIENCE_NS));
-                if !P::is_realtime() && P::now() < end {
+                if patience > 0 && !P::is_realtime() {
+                    patience -= 1;
                     limit.nap(BACKOFF_SLEEP_NS);
                 } else if self.change(word, waiter.own(word) | WAKE) {
                     // The counted threads that are awake have no CPU: another one is woken (I2).
                     return Some(true);
                 }
             } else {
-                patience = None;
+                patience = PATIENCE;
                 let asleep = waiter.join::<P>(word);
                 if asleep != word && !self.change(word, asleep) {
                     continue;

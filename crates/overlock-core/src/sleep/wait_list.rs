@@ -332,7 +332,10 @@ impl<P: FutexPlatform> Limit<'_, P> {
         }
     }
 
-    /// Gives the CPU away for so many nanoseconds, or until the deadline.
+    /// Gives the CPU away for so many nanoseconds, or until the deadline. Out of line: the frame of
+    /// a wait is small.
+    #[cold]
+    #[inline(never)]
     pub fn nap(&self, nanos: u64) {
         let end = self.earlier(P::now().plus_nanos(nanos));
         sleep_until::<P>(end.into());

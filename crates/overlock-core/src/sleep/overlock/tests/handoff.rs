@@ -157,11 +157,10 @@ fn a_handoff_that_nobody_picks_up_is_taken_back_by_a_newcomer() {
     let two = sleeper(2, lock);
     unlock_fair(lock);
     let new = sleeper(3, lock);
-    // A signal does not renew its patience.
-    pass(&new, PATIENCE_NS / 2);
-    new.startle();
-    new.sleep();
-    pass(&new, PATIENCE_NS / 2);
+    for _ in 1..PATIENCE {
+        new.startle();
+        new.sleep();
+    }
     new.startle();
     new.end();
     assert_eq!(word(lock), LOCKED | HANDOFF | WAKE | (2 * SLEEPER));
@@ -195,7 +194,8 @@ fn a_realtime_newcomer_takes_a_handoff_back_at_once() {
 fn a_newcomer_gives_up_at_its_deadline_while_the_lock_is_handed_off() {
     let (lock, one) = handed_off(1);
     as_thread(2, || {
-        let until = Toy::now().plus_nanos(PATIENCE_NS / 2 + BACKOFF_SLEEP_NS / 2);
+        let half = u64::from(PATIENCE) * BACKOFF_SLEEP_NS / 2;
+        let until = Toy::now().plus_nanos(half + BACKOFF_SLEEP_NS / 2);
         assert!(lock.lock_until(until).is_none());
         assert!(Toy::now() < until.plus_nanos(A_WHILE));
     });
