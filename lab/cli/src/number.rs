@@ -76,7 +76,11 @@ fn simulated(least: Duration, text: &str) -> Result<Duration, String> {
     };
     let time = time.filter(|time| (least..=Duration::from_secs(3600)).contains(time));
     time.ok_or_else(|| {
-        format!("must be simulated seconds, from {least:?} to 3600, or a time with a unit: 20ms")
+        let least = least.as_micros();
+        format!(
+            "must be a simulated time from {least} us to 3600 s, such as 20ms; a bare number is \
+             seconds"
+        )
     })
 }
 

@@ -75,7 +75,7 @@ const EXAMPLES: &str = "\
 Examples:
   overlock-lab sim                                       36 cores, 1 to 3 vCPUs for each
   overlock-lab sim --list                                machines, hosts, and the locks that can be simulated
-  overlock-lab sim --locks queued,hybrid --vcpus 36,108 --cs 65 --ncs 330
+  overlock-lab sim --locks queued,hybrid --vcpus 36,108 --cs 65ns --ncs 330ns
   overlock-lab sim micro:cs=95:ncs=1us --locks ticket,hybrid   a workload with changed keys
   overlock-lab sim --show e5-2699v3 >my.toml             a machine to change: sim --machine ./my.toml
   overlock-lab sim --machine e5-2699v3:socket=60ns:across=200ns --host kvm:kick=3us

@@ -24,6 +24,10 @@ fn bad_use_is_refused_with_what_is_valid() {
         "sim advise => --section
          sim advise --section 200ns => --gap
          sim advise --machine x7560 --section long --gap 1us => --section long
+         sim advise --machine x7560 --section 1us --gap long => --gap long
+         sim advise --machine x7560 --section 1us --gap -1 => --gap -1: must be a time
+         sim advise --machine x7560 --section 1us --gap 1us:lines=3 => --gap 1us:lines=3
+         sim advise --machine x7560 --section 20ms --gap 5s => --gap 5.0 s: must be at most 1.0 s
          sim advise --machine x7560 --section 1us --gap 1us --locks cohort => unknown lock 'cohort'
          sim advise --machine x7560 --section 1us --gap 1us --locks cna,ShflLock => --locks cna,ShflLock: models
          sim advise --section 1us --gap 1us --lock queue => --report
@@ -84,6 +88,19 @@ fn models_of_published_locks_are_no_answers() {
     assert_eq!(json["models"][0]["lock"], "cna");
 }
 
+/// Fails where the simulator's longest gap limits what may be asked.
+#[test]
+fn a_lock_that_is_hardly_wanted_is_no_question() {
+    let load: &[&str] = &["--section", "200us", "--gap", "5s"];
+    let told = advise(&[QUICK, load]).success();
+    let says = "No lock matters here: 4 threads that hold it for 200 us and are away for 5.0 s";
+    told.stdout(predicate::str::starts_with(says));
+    let json = advise(&[QUICK, load, &["--json", "-"]]).success();
+    let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    assert_eq!(json["locks"], json!([]));
+    assert!(json["busy"].as_f64() < Some(0.001), "{json}");
+}
+
 /// An option has to say what a report does not.
 #[test]
 fn a_report_of_a_profile_is_a_load() {
@@ -95,6 +112,7 @@ fn a_report_of_a_profile_is_a_load() {
     })
     .unwrap();
     profile["run"]["seconds"] = json!(1.0);
+    profile["run"]["cpus"] = json!(8);
     profile["processes"] = json!([{"pid": 1, "program": "server"}]);
     let mut lock = serde_json::to_value(overlock_profile::Lock::default()).unwrap();
     lock["name"] = json!("queue");
@@ -105,10 +123,15 @@ fn a_report_of_a_profile_is_a_load() {
     refused(advise(&[QUICK, &report]), &["--gap is needed"]);
     let locks = ["--gap", "1us", "--locks", "ticket,mcs"];
     let told = advise(&[QUICK, &report, &locks]).success();
-    told.stdout(
+    let told = told.stdout(
         predicate::str::contains("The lock queue of the report: held for 250 ns")
             .and(predicate::str::contains("cs=250ns")),
     );
+    let warned = "the report is of 8 CPUs, and the machine of this answer has 4";
+    told.stderr(predicate::str::contains(warned));
+    let machine = ["--machine", "graviton3:cores=8", "--seconds", "0.0005"];
+    let told = advise(&[&machine, &report, &locks]).success();
+    told.stderr(predicate::str::contains("the report").not());
 }
 
 #[test]

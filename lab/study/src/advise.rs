@@ -86,12 +86,15 @@ pub struct Advice {
 
 /// The locks to choose from if none are named.
 pub fn candidates() -> Vec<&'static Entry> {
-    let family = Family::Exclusive;
-    let models = family.locks().iter();
+    let models = Family::Exclusive.locks().iter();
     let models = models.filter(|lock| lock.origin == Origin::Model && lock.simulated.is_some());
-    let ours = OURS.split(", ");
-    let ours = ours.filter_map(|name| registry::simulated(family, name).ok());
-    ours.chain(models).collect()
+    named(OURS).chain(models).collect()
+}
+
+/// The locks of these names that this program has.
+pub(crate) fn named(names: &'static str) -> impl Iterator<Item = &'static Entry> {
+    let names = names.split(", ");
+    names.filter_map(|name| registry::simulated(Family::Exclusive, name).ok())
 }
 
 /// Answers all questions. So many of the best locks of each are simulated again with changed
@@ -218,8 +221,7 @@ impl Advice {
         let rows = best().map(|standing| self.row(standing));
         text += &table(titles, rows, |column| (1..5).contains(&column));
         text += "\n";
-        let named = |best: &Standing| registry::simulated(Family::Exclusive, best.lock).ok();
-        for lock in best().filter_map(named) {
+        for lock in best().flat_map(|best| named(best.lock)) {
             text += &format!("{}: {}\n", lock.plain(), lock.about);
         }
         for (what, level) in [("level with", true), ("behind", false)] {

@@ -40,14 +40,7 @@ long | 20 us, 200 us between | micro:cs=20us:ncs=200us";
 const LEVELS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 
 /// The locks, by the names that people use: ours, a queue of spinners, and what programs have.
-pub const LOCKS: [&str; 6] = [
-    "overlock",
-    "hybrid_short",
-    "mcs",
-    "std",
-    "glibc",
-    "parking_lot-0.13",
-];
+const LOCKS: &str = "overlock, hybrid_short, mcs, std, glibc, parking_lot-0.13";
 
 /// So many of the best locks of a cell are simulated with changed constants.
 const VARIED: usize = 1;
@@ -77,6 +70,11 @@ fn rows(table: &'static str) -> impl Iterator<Item = Names> + Clone {
 /// The names of the classes of machines.
 pub fn places() -> Vec<&'static str> {
     rows(PLACES).map(|[place, ..]| place).collect()
+}
+
+/// The locks to choose from if none are named.
+pub fn candidates() -> Vec<&'static Entry> {
+    advise::named(LOCKS).collect()
 }
 
 /// Simulates `locks` in the cells of the classes of these names; of all classes if there are none.

@@ -36,7 +36,7 @@ impl fmt::Display for NoSuchLock {
             return write!(f, "{workloads} {UNIT_TESTED}");
         }
         let all = names.join(", ");
-        if GROUPS.contains(&word.as_str()) {
+        if GROUPS.contains(&&*word.to_lowercase()) {
             write!(
                 f,
                 "'{word}' has no lock for {workloads} that can be simulated"

@@ -7,28 +7,32 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use overlock_bench::workload::Workload;
+use overlock_bench::workload::spec::LONGEST_SECTION;
 use overlock_profile::Profile;
 use overlock_report::json;
-use overlock_report::numbers::time;
+use overlock_report::numbers::{significant, time};
+use overlock_sim::Time;
 use overlock_study::advise::{Question, candidates};
 use overlock_study::case::Place;
+use serde::Serialize;
 
 use report::{Load, load};
 
-use super::how::{self, How};
+use super::how::{self, How, Locks};
 use super::machine::{self, MOST_VCPUS};
-use super::workload::{self, Hints};
 use crate::exit::Exit;
 use crate::files::Files;
+use crate::measure::workload::section;
 use crate::number::whole;
 use crate::terminal::print;
 
 /// Say which lock is best for a machine and a load: the three best, with ranges
 ///
 /// Each lock is simulated; the best ones again with constants a tenth smaller and larger. The load
-/// is that of the options, or that of a lock in a report of `overlock profile`.
+/// is that of the options, or that of a lock in a report of `overlock profile`. Without --locks the
+/// choice is among locks that a program can have, with models of published ones beside them.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct Args {
     /// The machine: a name, perhaps with changed keys, or a file in TOML, as --machine of `sim`;
     /// this-machine is measured in half a second
@@ -43,13 +47,13 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "threads")]
     host: String,
 
-    /// How long the lock is held: 200ns, 1.5us
-    #[arg(long, value_name = "TIME", required_unless_present = "report")]
-    section: Option<String>,
+    /// How long the lock is held: 200ns, 1.5us; a bare number is nanoseconds
+    #[arg(long, value_name = "TIME", value_parser = section, required_unless_present = "report")]
+    section: Option<f64>,
 
-    /// How long a thread is away between two acquisitions
-    #[arg(long, value_name = "TIME", required_unless_present = "report")]
-    gap: Option<String>,
+    /// How long a thread is away between two acquisitions, likewise
+    #[arg(long, value_name = "TIME", value_parser = gap, required_unless_present = "report")]
+    gap: Option<f64>,
 
     /// Threads that take the lock [default: those of the report, or one for each CPU]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1, MOST_VCPUS.0 as u64))]
@@ -64,16 +68,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME", requires = "report")]
     lock: Option<String>,
 
-    /// The locks to choose from, by the names that people use [default: those that a program may
-    /// choose, and models of the locks of others]
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "NAME,…",
-        value_parser = Hints(workload::mutexes),
-        hide_possible_values = true
-    )]
-    locks: Vec<String>,
+    #[command(flatten)]
+    locks: Locks,
 
     /// Write a picture: the best locks, ours and that of std, over the number of threads
     #[arg(long, value_name = "FILE")]
@@ -91,19 +87,97 @@ fn read(path: &Path, name: Option<&str>) -> Result<Load, Exit> {
     load(&profile, name).map_err(|why| unreadable(&why))
 }
 
+/// A gap in nanoseconds. Only a lock that matters limits it.
+fn gap(text: &str) -> Result<f64, String> {
+    let time = text.trim().parse().map(Time::as_ns_f64);
+    time.map_err(|_| "must be a time, such as 2us or 5s; a bare number is nanoseconds".to_owned())
+}
+
 /// A length of the report, where no option has it.
-fn length(option: &str, given: Option<&String>, found: Option<f64>) -> Result<String, Exit> {
-    match (given, found) {
-        (Some(given), _) => Ok(given.clone()),
-        (None, Some(found)) => Ok(format!("{found:.0}ns")),
-        (None, None) => Err(Exit::usage(format!(
-            "the report does not say it: --{option} is needed"
-        ))),
+fn length(option: &str, given: Option<f64>, found: Option<f64>) -> Result<f64, Exit> {
+    given
+        .or(found.map(f64::round))
+        .ok_or_else(|| Exit::usage(format!("the report does not say it: --{option} is needed")))
+}
+
+/// A question, and where it is from.
+struct Asked {
+    load: Demand,
+    question: Question,
+    /// The lock of the report, if there is one.
+    report: Option<Load>,
+}
+
+/// How much threads want a lock, and that it is no question if they hardly do.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Demand {
+    threads: usize,
+    section_ns: f64,
+    gap_ns: f64,
+    /// The share of the time for which the lock is held if nobody waits, or more than all of it.
+    busy: f64,
+    /// There are none to choose from.
+    locks: [(); 0],
+}
+
+/// Below this share threads hardly meet at a lock.
+const FREE: f64 = 0.01;
+
+/// In nanoseconds, longer than any lock takes that nobody waits for.
+const LOCKING: f64 = 1e3;
+
+impl Demand {
+    fn new(threads: usize, section_ns: f64, gap_ns: f64) -> Self {
+        let locks = [];
+        let busy = threads as f64 * (section_ns + LOCKING) / (section_ns + gap_ns);
+        Self {
+            threads,
+            section_ns,
+            gap_ns,
+            busy,
+            locks,
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        self.busy < FREE
+    }
+
+    /// For people: why no lock matters.
+    fn describe(&self) -> String {
+        format!(
+            "No lock matters here: {} threads that hold it for {} and are away for {} use it for \
+             {} % of the time, so they hardly ever meet. Take the one that suits you otherwise.\n",
+            self.threads,
+            time(self.section_ns),
+            time(self.gap_ns),
+            significant(100.0 * self.busy)
+        )
+    }
+
+    /// The load to simulate. A free lock needs none, so its gap may be any.
+    fn workload(&self) -> Result<Workload, Exit> {
+        let (section, gap) = (self.section_ns, self.gap_ns);
+        for (option, length) in [("section", section), ("gap", gap)] {
+            if length > LONGEST_SECTION && !self.is_none() {
+                return Err(Exit::usage(format!(
+                    "--{option} {}: must be at most {}, since a simulation is shorter; only of a \
+                     lock that is used for less than {} % of the time it may be longer, and this \
+                     one is for {} %",
+                    time(length),
+                    time(LONGEST_SECTION),
+                    100.0 * FREE,
+                    significant(100.0 * self.busy)
+                )));
+            }
+        }
+        let gap = gap.min(LONGEST_SECTION);
+        let workload = format!("micro:cs={section}ns:ncs={gap}ns");
+        workload.parse().map_err(Exit::usage)
     }
 }
 
-/// The question of the options, and what it was made of if that was a report.
-fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
+fn asked(args: &Args) -> Result<Asked, Exit> {
     let place = machine::Args {
         machine: args.machine.clone(),
         cores: args.cores.clone(),
@@ -111,47 +185,61 @@ fn question(args: &Args) -> Result<(Question, Option<Load>), Exit> {
         others: 0,
         seed: args.how.seed,
     };
-    let found = args
-        .report
-        .as_ref()
-        .map(|path| read(path, args.lock.as_deref()));
-    let found = found.transpose()?;
-    let of = |value: fn(&Load) -> Option<f64>| found.as_ref().and_then(value);
-    let section = length("section", args.section.as_ref(), of(|load| load.section))?;
-    let gap = length("gap", args.gap.as_ref(), of(|load| load.gap))?;
-    let workload: Workload = format!("micro:cs={section}:ncs={gap}")
-        .parse()
-        .map_err(|error| Exit::usage(format!("--section {section} --gap {gap}: {error}")))?;
-    let locks = match args.locks.as_slice() {
-        [] => candidates(),
-        names => how::locks(names)?,
-    };
+    let report = args.report.as_ref();
+    let report = report.map(|path| read(path, args.lock.as_deref()));
+    let report = report.transpose()?;
+    let of = |value: fn(&Load) -> Option<f64>| report.as_ref().and_then(value);
+    let section = length("section", args.section, of(|load| load.section))?;
+    let gap = length("gap", args.gap, of(|load| load.gap))?;
+    let locks = args.locks.or(candidates)?;
     let place = place.place()?;
-    let threads = args.threads.or(found.as_ref().map(|load| load.threads));
+    let threads = args.threads.or(report.as_ref().map(|load| load.busy));
     let threads = threads.unwrap_or(place.machine.cpus());
-    let place = Place::new(place.machine, place.host, workload, threads);
-    Ok((Question { place, locks }, found))
+    let load = Demand::new(threads, section, gap);
+    let place = Place::new(place.machine, place.host, load.workload()?, threads);
+    Ok(Asked {
+        load,
+        question: Question { place, locks },
+        report,
+    })
 }
 
-/// Answers the question of `args`.
+/// Answers what `args` ask.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let (question, found) = question(args)?;
+    let Asked {
+        load,
+        question,
+        report,
+    } = asked(args)?;
+    let cpus = question.place.machine.cpus();
+    if let Some(report) = &report
+        && ![0, cpus].contains(&report.cpus)
+        && !args.how.quiet
+    {
+        crate::tell!(
+            "overlock-lab: the report is of {} CPUs, and the machine of this answer has {cpus}: \
+             --machine and --cores choose another",
+            report.cpus
+        );
+    }
+    let begin = report.map_or_else(String::new, |report| report.describe());
+    let told = |text: String| print(io::stdout().lock(), (begin + &text).as_bytes());
+    if load.is_none() {
+        let files = Files::open([("--json", &args.how.json)])?;
+        if !args.how.quiet && !files.use_stdout() {
+            told(load.describe())?;
+        }
+        if args.svg.is_some() && !args.how.quiet {
+            crate::tell!("overlock-lab: there is nothing to draw");
+        }
+        return files.write([&|out| json::write(out, &load)]);
+    }
     let files = Files::open([("--svg", &args.svg), ("--json", &args.how.json)])?;
     let options = args.how.options()?;
     let advice = question.answer(&options, args.svg.is_some(), args.how.progress());
     let advice = advice.map_err(how::failed)?;
     if !args.how.quiet && !files.use_stdout() {
-        let mut text = String::new();
-        if let Some(load) = found {
-            let known = |length: Option<f64>| length.map_or("not known".to_owned(), time);
-            let (section, gap) = (known(load.section), known(load.gap));
-            text += &format!(
-                "The lock {} of the report: held for {section}, {gap} between two acquisitions, \
-                 {} threads on {} CPUs.\n",
-                load.lock, load.threads, load.cpus
-            );
-        }
-        print(io::stdout().lock(), (text + &advice.describe()).as_bytes())?;
+        told(advice.describe())?;
     }
     files.write([&|out| advice.draw(out), &|out| json::write(out, &advice)])?;
     match advice.locks.is_empty() {
@@ -162,7 +250,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 
 /// Checks the options as [`run`] does.
 pub fn check(args: &Args) -> Result<(), Exit> {
-    question(args).map(drop)
+    asked(args).map(drop)
 }
 
 const EXAMPLES: &str = "\

@@ -11,6 +11,7 @@ use overlock_study::case::{Case, Options};
 
 use super::run;
 use super::sweep::{MOST_JOBS, cpus};
+use super::workload::{self, Hints};
 use crate::exit::Exit;
 use crate::measure::ending;
 use crate::measure::progress::Progress;
@@ -81,15 +82,35 @@ pub fn failed(error: Error) -> Exit {
     }
 }
 
-/// The locks of `--locks` for mutual exclusion, of which a program can have at least one.
-pub fn locks(names: &[String]) -> Result<Vec<&'static Entry>, Exit> {
-    let locks = run::locks(Family::Exclusive, names)?;
-    match names.is_empty() || locks.iter().any(|lock| lock.is_at_hand()) {
-        true => Ok(locks),
-        false => Err(Exit::usage(format!(
-            "--locks {}: models of published locks, which no library has; name one beside them \
-             that a program can have, such as overlock",
-            names.join(",")
-        ))),
+/// The locks of a question.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Locks {
+    /// The locks to choose from, by the names that people use
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,…",
+        value_parser = Hints(workload::mutexes),
+        hide_possible_values = true
+    )]
+    locks: Vec<String>,
+}
+
+impl Locks {
+    /// Those that were named, of which a program can have at least one, or else these.
+    pub fn or(&self, others: fn() -> Vec<&'static Entry>) -> Result<Vec<&'static Entry>, Exit> {
+        if self.locks.is_empty() {
+            return Ok(others());
+        }
+        let locks = run::locks(Family::Exclusive, &self.locks)?;
+        match locks.iter().any(|lock| lock.is_at_hand()) {
+            true => Ok(locks),
+            false => Err(Exit::usage(format!(
+                "--locks {}: models of published locks, which no library has; name one beside \
+                 them that a program can have, such as overlock",
+                self.locks.join(",")
+            ))),
+        }
     }
 }

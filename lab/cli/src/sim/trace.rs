@@ -36,7 +36,7 @@ pub struct Args {
         long,
         value_name = "NAME",
         default_value = "hybrid",
-        value_parser = Hints(workload::locks),
+        value_parser = Hints(workload::single),
         hide_possible_values = true
     )]
     lock: String,

@@ -2,12 +2,12 @@
 
 use std::io;
 
+use overlock_bench::registry::Entry;
 use overlock_report::columns::Form;
 use overlock_report::json;
-use overlock_study::which::{LOCKS, cells, describe, places};
+use overlock_study::which::{candidates, cells, describe, places};
 
-use super::how::{self, How};
-use super::workload::{self, Hints};
+use super::how::{self, How, Locks};
 use crate::exit::Exit;
 use crate::files::Files;
 use crate::terminal::print;
@@ -16,7 +16,8 @@ use crate::terminal::print;
 ///
 /// The same locks with the same loads on machines of 8 to 128 CPUs, with 0.5 to 4 threads for each.
 /// The best of each cell is simulated again with constants a tenth smaller and larger. A range is
-/// what that makes of a figure, widened by the error of the score.
+/// what that makes of a figure, widened by the error of the score. Without --locks the choice is
+/// among overlock, hybrid_short, mcs, std, glibc and parking_lot.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -24,15 +25,8 @@ pub struct Args {
     #[arg(value_name = "CLASS")]
     places: Vec<String>,
 
-    /// The locks to choose from, by the names that people use [default: those of the page]
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "NAME,…",
-        value_parser = Hints(workload::mutexes),
-        hide_possible_values = true
-    )]
-    locks: Vec<String>,
+    #[command(flatten)]
+    locks: Locks,
 
     /// Print tables in Markdown, as docs/evidence/which-lock.md has them
     #[arg(long)]
@@ -44,11 +38,7 @@ pub struct Args {
 
 /// Prints the table.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    check(args)?;
-    let locks = match args.locks.as_slice() {
-        [] => how::locks(&LOCKS.map(str::to_owned))?,
-        names => how::locks(names)?,
-    };
+    let locks = chosen(args)?;
     let files = Files::open([("--json", &args.how.json)])?;
     let options = args.how.options()?;
     let cells = cells(&args.places, &locks, &options, args.how.progress()).map_err(how::failed)?;
@@ -77,8 +67,8 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
 }
 
-/// Checks the options as [`run`] does.
-pub fn check(args: &Args) -> Result<(), Exit> {
+/// The locks of known classes.
+fn chosen(args: &Args) -> Result<Vec<&'static Entry>, Exit> {
     let names = places();
     let unknown = args.places.iter();
     let mut unknown = unknown.filter(|place| !names.contains(&place.as_str()));
@@ -88,7 +78,12 @@ pub fn check(args: &Args) -> Result<(), Exit> {
             names.join(", ")
         )));
     }
-    how::locks(&args.locks).map(drop)
+    args.locks.or(candidates)
+}
+
+/// Checks the options as [`run`] does.
+pub fn check(args: &Args) -> Result<(), Exit> {
+    chosen(args).map(drop)
 }
 
 const EXAMPLES: &str = "\

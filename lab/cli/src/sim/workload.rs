@@ -61,6 +61,15 @@ pub fn locks() -> Vec<PossibleValue> {
     names.into_iter().map(PossibleValue::new).collect()
 }
 
+/// The same without the words for several.
+pub fn single() -> Vec<PossibleValue> {
+    let is_one = |name: &PossibleValue| {
+        let mut families = Family::ALL.into_iter();
+        families.any(|family| registry::simulated(family, name.get_name()).is_ok())
+    };
+    locks().into_iter().filter(is_one).collect()
+}
+
 /// Those of mutual exclusion.
 pub fn mutexes() -> Vec<PossibleValue> {
     let names = registry::names::<Simulated>(Family::Exclusive);

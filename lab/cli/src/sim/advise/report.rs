@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use itertools::Itertools;
 use overlock_profile::Profile;
+use overlock_report::numbers::time;
 
 /// The load of a lock in a report. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,12 +12,31 @@ pub struct Load {
     pub lock: String,
     /// Threads that waited for it.
     pub threads: usize,
+    /// So many of them to simulate, which all want a CPU between two acquisitions.
+    pub busy: usize,
     /// How long it was held, if that is known.
     pub section: Option<f64>,
     /// The time of a thread between two acquisitions, if that is known.
     pub gap: Option<f64>,
-    /// CPUs that the program could run on.
+    /// CPUs that the program could run on; 0 if that is not known.
     pub cpus: usize,
+}
+
+impl Load {
+    /// For people.
+    pub fn describe(&self) -> String {
+        let known = |length: Option<f64>| length.map_or("not known".to_owned(), time);
+        let (section, gap) = (known(self.section), known(self.gap));
+        let busy = match self.busy < self.threads {
+            true => format!(", {} of which ran or waited at a time", self.busy),
+            false => String::new(),
+        };
+        format!(
+            "The lock {} of the report: held for {section}, {gap} between two acquisitions, \
+             {} threads on {} CPUs{busy}.\n",
+            self.lock, self.threads, self.cpus
+        )
+    }
 }
 
 /// The load of a lock of the report: the one of that name, or the one with the longest waits.
@@ -35,27 +55,44 @@ pub fn load(profile: &Profile, name: Option<&str>) -> Result<Load, String> {
     };
     let waits = profile.waits.iter();
     let waits = waits.filter(|wait| wait.lock as usize == index);
-    let threads = match waits.map(|wait| wait.thread).unique().count() {
-        0 | 1 => profile.threads.len().max(2),
+    let waiting = match waits
+        .map(|wait| wait.thread as usize)
+        .unique()
+        .collect_vec()
+    {
+        few if few.len() < 2 => (0..profile.threads.len()).collect(),
         several => several,
     };
+    let threads = waiting.len().max(2);
+    let (waited, run) = (waited as f64, profile.run.seconds * 1e9);
+    let cpus = profile.run.cpus as usize;
+    let some_cpus = if cpus == 0 { threads } else { cpus };
+    // A thread that was there before the run has more than that.
+    let ran = waiting.iter().map(|thread| profile.threads[*thread].cpu_ns);
+    let ran = ran
+        .map(|ran| Some((ran? as f64).min(run)))
+        .sum::<Option<f64>>();
+    // Others slept, away from the lock. That matters where these alone would not share CPUs.
+    let busy = ran.map_or(threads, |ran| ((ran + waited) / run).ceil() as usize);
+    let busy = busy.clamp(threads.min(some_cpus).max(2), threads);
     let section = lock.hold_avg_ns.filter(|held| *held > 0.0);
     let acquisitions = lock.acquisitions.filter(|count| *count > 0);
     let gap = section.zip(acquisitions).map(|(section, count)| {
-        let of = |many: usize| profile.run.seconds * 1e9 * many as f64;
         // Threads that had no CPU were not away from the lock.
-        let all = match profile.run.cpus as usize {
-            0 => of(threads) - waited as f64,
-            cpus => (of(threads) - waited as f64).min(of(cpus)),
+        let most = match ran {
+            Some(ran) if busy > some_cpus => ran,
+            _ => run * some_cpus as f64,
         };
-        (all / count as f64 - section).max(0.0)
+        let away = (run * busy as f64 - waited).min(most);
+        (away / count as f64 - section).max(0.0)
     });
     Ok(Load {
         lock: lock.name.clone(),
         threads,
+        busy,
         section,
         gap,
-        cpus: profile.run.cpus as usize,
+        cpus,
     })
 }
 
@@ -108,6 +145,7 @@ mod tests {
         let queue = Load {
             lock: "queue".to_owned(),
             threads: 3,
+            busy: 3,
             section: Some(200.0),
             gap: Some(1800.0),
             cpus: 8,
@@ -116,9 +154,24 @@ mod tests {
         assert_eq!(load(&profile, Some("cache")).unwrap().threads, 2);
         let event = load(&profile, Some("done")).unwrap_err();
         assert!(event.contains("no lock 'done'"), "{event}");
-        // On one CPU they had a second.
+        // On one CPU they had a second; by their clocks, half of one.
         profile.run.cpus = 1;
-        assert_eq!(load(&profile, None).unwrap().gap, Some(800.0));
+        let of = |profile: &Profile| {
+            let load = load(profile, None).unwrap();
+            (load.busy, load.gap.unwrap())
+        };
+        assert_eq!(of(&profile), (3, 800.0));
+        for (thread, ran) in profile.threads.iter_mut().zip([1, 9, 2, 9, 2]) {
+            thread.cpu_ns = Some(ran * 100_000_000);
+        }
+        // Half a second of CPU time and one of waits are two threads all the time.
+        assert_eq!(of(&profile), (2, 300.0));
+        // On two CPUs these need not share any, and what is no wait is sleep.
+        profile.run.cpus = 2;
+        assert_eq!(of(&profile), (2, 800.0));
+        let told = load(&profile, None).unwrap().describe();
+        let says = "800 ns between two acquisitions, 3 threads on 2 CPUs, 2 of which ran or waited";
+        assert!(told.contains(says), "{told}");
         profile.locks[1].acquisitions = None;
         assert_eq!(load(&profile, None).unwrap().gap, None);
         profile.locks.clear();
