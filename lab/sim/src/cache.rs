@@ -85,7 +85,7 @@ pub enum Answer {
 /// A request of the cache to its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// An access is done, or the line that a buffered store needs has arrived.
+    /// An access is done: for a store, its line has arrived.
     Done(Granted),
     /// Call [`Cache::serve`] for the line at `at`.
     Serve {
@@ -224,17 +224,6 @@ impl Cache {
     /// Whether a store of `core` can take effect now: the core owns the line, and it is there.
     pub fn owns(&self, now: Time, core: usize, line: usize) -> bool {
         self.has(line, core, Access::Write) && now >= self.lines[line].arrival
-    }
-
-    /// Requests the line for a store of `vcpu` in the store buffer of `core`. [`Signal::Done`]
-    /// will follow.
-    pub fn request_ownership(&mut self, now: Time, vcpu: usize, core: usize, line: usize) {
-        let request = Request {
-            access: Access::Write,
-            buffered: true,
-            ..self.request(now, vcpu, core, line)
-        };
-        self.enqueue(now, request);
     }
 
     /// Makes a request for a load later than now, of a line that its core does not have.

@@ -91,7 +91,6 @@ keys! {
     /// Until then the instruction waits for earlier ones.
     locks_line: f64 = Domain::Share(0.1, 0.9),
         "The share of a locked instruction before it locks its line";
-    stores: usize = COUNT, "How many stores the buffer of a vCPU holds";
     jitter: f64 = SPREAD,
         "The largest random variation of a transfer without its snoop, as a share";
     /// Each line has a place in the last-level cache, on a ring with the cores.

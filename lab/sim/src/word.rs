@@ -28,7 +28,7 @@ pub type U64 = Word<AtomicU64>;
 pub type Usize = Word<AtomicUsize>;
 
 impl<A> Drop for Word<A> {
-    /// Takes its buffered stores with it.
+    /// Takes buffered stores with it.
     fn drop(&mut self) {
         engine::forget_stores(self.address());
     }

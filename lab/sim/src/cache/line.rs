@@ -19,9 +19,8 @@ pub struct Request {
     pub(super) distance: u32,
     /// When it was made.
     pub requested_at: Time,
-    pub(super) access: Access,
-    /// Whether a buffered store needs the line, for which no vCPU waits.
-    pub buffered: bool,
+    /// A store is in the store buffer: its vCPU does not wait for it.
+    pub access: Access,
 }
 
 impl Request {
@@ -33,9 +32,9 @@ impl Request {
         }
     }
 
-    /// Whether this vCPU waits for it.
+    /// Whether it is for a load of this vCPU.
     pub(super) fn is_of(&self, vcpu: usize) -> bool {
-        self.vcpu as usize == vcpu && !self.buffered
+        self.vcpu as usize == vcpu && self.access.is_load()
     }
 }
 
@@ -226,7 +225,7 @@ impl Queue {
         self.remove(index)
     }
 
-    /// Takes the request of `vcpu` for an access of its own.
+    /// Takes the request of `vcpu` for a load.
     pub fn withdraw(&mut self, vcpu: usize) {
         let mut requests = self.requests.iter();
         if let Some(index) = requests.position(|request| request.is_of(vcpu)) {

@@ -76,7 +76,6 @@ impl Map {
             line: line as u32,
             place,
             access: Access::Read,
-            buffered: false,
             requested_at: at,
             distance: stop.abs_diff(slice as u32),
         }

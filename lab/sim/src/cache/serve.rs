@@ -12,7 +12,7 @@ use crate::time::Time;
 pub struct Granted {
     /// The request.
     pub request: Request,
-    /// When its access is done, or the line is there for its buffered store.
+    /// When its access is done: for a store, the line is there.
     pub at: Time,
 }
 

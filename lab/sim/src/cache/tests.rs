@@ -18,7 +18,6 @@ struct Vcpu {
     line: usize,
     does: u8,
     watches: bool,
-    is_buffered: bool,
     has_locked: bool,
     ends: usize,
     watched: Option<usize>,
@@ -41,8 +40,6 @@ enum Step {
     Begins(usize),
     /// A locked instruction that has hit locks its line.
     Locks(usize),
-    /// The line of a buffered store has arrived.
-    Owned(usize),
     Serve(usize),
 }
 
@@ -54,8 +51,7 @@ struct Scene {
     steps: BTreeSet<(Time, Step)>,
     /// The periods in which exclusive accesses must have had their line, the line, and the core.
     exclusive: Vec<(Time, Time, usize, usize)>,
-    /// Ends of accesses, `+` arrivals of the lines of buffered stores, `!` notifications, and `?`
-    /// refused watches: when, and of which core.
+    /// Ends of accesses, `!` notifications, and `?` refused watches: when, and of which core.
     shown: Vec<(Time, usize, &'static str)>,
 }
 
@@ -134,17 +130,10 @@ impl Scene {
                     self.access(number);
                 }
             }
-            Step::Owned(number) => {
-                let Vcpu { core, line, .. } = self.vcpus[number];
-                assert!(self.cache.owns(self.now, core, line), "C2");
-                self.show(number, "+");
-                changed = Some(number);
-            }
             Step::Ends(number) => {
                 self.show(number, "");
                 let vcpu = self.vcpus[number];
-                // A buffered store becomes visible when its line arrives.
-                if !vcpu.access().is_load() && !vcpu.is_buffered {
+                if !vcpu.access().is_load() {
                     let takes = match vcpu.has_locked {
                         true => costs.locked.scale(1.0 - costs.locks_line),
                         false => self.cache.takes(vcpu.access()),
@@ -174,16 +163,9 @@ impl Scene {
     }
 
     fn access(&mut self, number: usize) {
-        let (now, vcpu) = (self.now, &mut self.vcpus[number]);
+        let (now, vcpu) = (self.now, &self.vcpus[number]);
         let (core, line, access) = (vcpu.core, vcpu.line, vcpu.access());
-        let answer = if vcpu.does == b'B' && !self.cache.owns(now, core, line) {
-            vcpu.is_buffered = true;
-            self.cache.request_ownership(now, number, core, line);
-            Answer::Hit(self.cache.takes(access))
-        } else {
-            self.cache.access(now, number, core, line, access)
-        };
-        if let Answer::Hit(time) = answer {
+        if let Answer::Hit(time) = self.cache.access(now, number, core, line, access) {
             self.steps.insert(match access {
                 Access::Locked => {
                     let until = time.scale(self.machine.costs.locks_line);
@@ -200,10 +182,7 @@ impl Scene {
         let mut lost = vec![0; self.vcpus.len()];
         for signal in std::mem::take(&mut self.cache.signals) {
             self.steps.insert(match signal {
-                Signal::Done(Granted { request, at }) => match request.buffered {
-                    true => (at, Step::Owned(request.vcpu as usize)),
-                    false => (at, Step::Ends(request.vcpu as usize)),
-                },
+                Signal::Done(Granted { request, at }) => (at, Step::Ends(request.vcpu as usize)),
                 Signal::Serve { line, at } => (at, Step::Serve(line)),
                 Signal::Lost(watchers) => {
                     for number in watchers {
@@ -338,7 +317,7 @@ fn vcpus() -> impl Strategy<Value = Vec<Vcpu>> {
         0..60_000_u64,
         0..16_usize,
         0..2_usize,
-        select(b"RWLBVU"),
+        select(b"RWLVU"),
         any::<bool>(),
     );
     prop::collection::vec(vcpu, 1..80).prop_map(|vcpus| {

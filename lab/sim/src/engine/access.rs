@@ -136,8 +136,8 @@ impl Engine {
 
     /// An access is done, or a line has arrived for a store.
     fn granted(&mut self, granted: Granted) {
-        if granted.request.buffered {
-            self.plan(granted.at, Event::Owned(granted.request));
+        if granted.request.access == Access::Write {
+            self.plan(granted.at, Event::Owned(granted.request.vcpu as usize));
         } else if !self.watches_ahead(&granted) {
             self.goes_on(&granted);
         }

@@ -109,7 +109,7 @@ impl Engine {
         let (Some(spin), Doing::Watch { .. }) = (&state.spin, state.doing) else {
             return false;
         };
-        if state.preempt_pending || spin.is_own || !state.stores.are_empty() {
+        if state.preempt_pending || spin.is_own || state.buffered.is_some() {
             return false;
         }
         self.ahead[vcpu] = Ahead {

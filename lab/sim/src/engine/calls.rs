@@ -76,7 +76,7 @@ pub fn rest() {
     }
 }
 
-/// Waits until the caller's stores are visible.
+/// Waits until the caller's store is visible, if one is buffered.
 pub(super) fn drain() {
     if let Some(me) = current() {
         call(me, |engine| engine.drain(me));
@@ -87,24 +87,19 @@ pub(super) fn drain() {
 #[inline]
 pub(crate) fn store(store: Store, effect: impl FnOnce()) {
     let Some(me) = current() else { return effect() };
-    call(me, |engine| engine.make_room(me));
+    drain();
     let address = store.word.addr();
     if fibre::is_on_stack(me, address) {
         // Rust may move it, or end it without a call: no store may be on its way to it.
-        drain();
         return access_own(me, address, Access::Write, effect);
     }
-    match with(|engine| engine.stores_at_once(me, address)) {
-        Some(time) => {
-            stall(me, |engine| engine.pass(me, time, State::Memory));
-            effect();
-            call(me, |engine| engine.accessed(me, Access::Write));
-        }
-        None => spend(me, State::Memory, |engine| {
-            engine.buffers(me, store);
-            engine.machine.costs.hit
-        }),
+    if with(|engine| engine.owns(me, address)) {
+        return access(address, Access::Write, effect);
     }
+    spend(me, State::Memory, |engine| {
+        engine.buffers(me, store);
+        engine.machine.costs.hit
+    });
 }
 
 /// Loads the word at `address`, which has the bits `whole`, from the caller's store buffer. Returns
@@ -140,7 +135,7 @@ pub(crate) fn unobserved(condition: impl FnOnce() -> bool) -> bool {
     verdict.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Returns which bits of the word at `address` the caller's buffered stores set, and to what:
+/// Returns which bits of the word at `address` the caller's buffered store sets, and to what:
 /// within [`unobserved`], whose loads see them. `None` elsewhere.
 #[inline]
 pub(crate) fn stores_of_unobserved(address: usize) -> Option<(u64, u64)> {

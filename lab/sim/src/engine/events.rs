@@ -3,7 +3,6 @@
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
 use super::{Stuck, Windows};
-use crate::cache::Request;
 use crate::time::Time;
 
 /// The largest time, and number of events, between two checks whether to go on.
@@ -16,8 +15,8 @@ pub(super) enum Event {
     Go(usize),
     /// Serve the queue of this line.
     Serve(usize),
-    /// For a buffered store, which has made this request, the line is there.
-    Owned(Request),
+    /// The line for the buffered store of this vCPU is there.
+    Owned(usize),
     /// The slice of this CPU may be over. The event of the CPU as a source: these follow the vCPUs.
     Slice(usize),
     /// Another vCPU wanted the CPU during the context switch to this one, of this number.
@@ -110,7 +109,7 @@ impl Engine {
                 return self.spins(vcpu).then_some(vcpu);
             }
             Event::Serve(line) => self.serves(line),
-            Event::Owned(request) => self.owned(request),
+            Event::Owned(vcpu) => self.owned(vcpu),
             Event::Slice(cpu) => self.slice(cpu),
             Event::Again { vcpu, dispatch } => self.again(vcpu, dispatch),
             Event::Timeout { vcpu, stamp } if self.vcpus[vcpu].stamp == stamp => {

@@ -213,10 +213,10 @@ impl FutexPlatform for Sim {
     fn heavy_barrier() {
         let Some(me) = current() else { return };
         calls::drain();
-        let issued = with(|engine| engine.issued());
+        let begin = now();
         loop {
             calls::spend(me, State::Host, |engine| engine.host.heavy_barrier);
-            if with(|engine| engine.are_visible(&issued)) {
+            if with(|engine| engine.are_visible(begin)) {
                 return;
             }
         }

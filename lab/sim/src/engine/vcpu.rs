@@ -2,7 +2,7 @@
 
 use overlock_core::platform::spins::Budget;
 
-use super::buffer::Stores;
+use super::buffer::Buffered;
 use super::spin::{Phase, Spin, Spun};
 use crate::account::{Account, State};
 use crate::host::PauseExit;
@@ -21,7 +21,7 @@ pub(super) enum Doing {
     Busy { until: Time },
     /// Has to be busy for this long, in this state, but has no CPU.
     Off { left: Time, with: State },
-    /// Waits for a cache line, or for its store buffer, in the middle of an instruction.
+    /// Waits for a cache line, or for its buffered store, in the middle of an instruction.
     Access,
     /// Spins on this line since then.
     Watch { line: usize, since: Time },
@@ -69,7 +69,7 @@ pub(super) struct Vcpu {
     pub turns: Option<(Time, Time)>,
     /// Whether the processor has noticed it.
     pub spun_long: bool,
-    pub stores: Stores,
+    pub buffered: Option<Buffered>,
     /// Its wait, if the engine carries one out, how far that is, and why its fibre goes on then,
     /// with the polls left.
     pub spin: Option<Spin>,

@@ -198,12 +198,12 @@ fn all_builds_have_the_same_results() {
         outcome.expect("these locks are correct").elapsed.as_ps()
     });
     let expected = [
-        99_378_318,
-        158_445_330,
+        100_150_129,
+        183_524_187,
         144_218_389,
-        87_667_335,
-        109_231_252,
-        113_625_147,
+        84_722_650,
+        137_650_066,
+        146_974_181,
     ];
     assert_eq!(elapsed, expected);
 }
