@@ -295,23 +295,6 @@ fn no_load_is_answered_ahead_after_the_end_of_a_watch() {
     }
 }
 
-/// A line half of the ring away takes half as long again, and an adjacent one half as long. The
-/// request and the data go that way, the snoop does not.
-#[test]
-fn distance_on_the_ring_takes_time() {
-    let ring = plain_but("ring=0.5");
-    let cache = &play(&ring, "").cache;
-    let way = |core| cache.map.on_ring(&cache.request(Time::ZERO, 0, core, 0));
-    let ways = [0, 1, 2, 3].map(way);
-    let alike = |way: &f64| ways.iter().filter(|other| *other == way).count();
-    assert_eq!(ways.iter().map(alike).max(), Some(2));
-    for (core, way) in ways.into_iter().enumerate().skip(1) {
-        let scene = play(&ring, &format!("W0@0 R{core}@500"));
-        let end = Time::ns(500 + 15 + 2) + Time::from_ns(45.0 * way);
-        assert_eq!(scene.shown[1], (end, core, ""));
-    }
-}
-
 fn vcpus() -> impl Strategy<Value = Vec<Vcpu>> {
     let vcpu = (
         0..60_000_u64,
