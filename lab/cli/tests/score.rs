@@ -86,7 +86,7 @@ fn figures_of_others_are_scored() {
     refused(told(""), &["wrong.csv:2: the columns group and source"]);
     refused(
         told("mine.toml"),
-        &["mine.toml: must be a folder, or a file"],
+        &["mine.toml: Not a directory", "must be a folder, or a file"],
     );
     fs::rename(file("wrong.csv"), file("wrong.CSV")).unwrap();
     let mut bare = overlock_lab();
@@ -100,26 +100,18 @@ fn figures_of_others_are_scored() {
 
 /// A lock of the program's models is meant, too.
 #[test]
-fn lines_that_cannot_be_simulated_are_named() {
+fn the_first_line_that_cannot_be_simulated_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let rows = "group,source,machine,workload,lock,threads,figure,unit\n\
                 mine,me,graviton3,micro:cs=50,pthread_mutx,2,5,Mop/s\n\
                 mine,me,graviton33,micro:cs=50,mcs,2,5,Mop/s\n";
     fs::write(dir.path().join("mine.csv"), rows).unwrap();
-    let told = score(&["--data", dir.path().to_str().unwrap()])
-        .code(2)
-        .stdout("");
-    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 2, "{told}");
-    for (line, says) in [
-        (0, "mine.csv:2: unknown lock 'pthread_mutx'"),
-        (0, "did you mean 'pthread_mutex'?"),
-        (0, "parking_lot-0.13"),
-        (1, "mine.csv:3: unknown machine 'graviton33'"),
-    ] {
-        assert!(lines[line].contains(says), "{told}");
-    }
+    let says = [
+        "mine.csv:2: unknown lock 'pthread_mutx'",
+        "did you mean 'pthread_mutex'?",
+        "parking_lot-0.13",
+    ];
+    refused(score(&["--data", dir.path().to_str().unwrap()]), &says);
     fs::write(dir.path().join("mine.csv"), rows.lines().next().unwrap()).unwrap();
     let says = &[dir.path().to_str().unwrap(), " has no figures"];
     refused(score(&["--data", says[0], "--half", "score"]), says);

@@ -12,7 +12,6 @@ mod tests;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::{error, fmt};
 
 use indexmap::IndexMap;
@@ -24,16 +23,14 @@ use overlock_bench::workload::Workload;
 use overlock_sim::host::Host;
 use overlock_sim::machine::Machine;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::case::{self, Case, Measured, Outcome, Place};
 
 /// The most simulations of a grid: a week's work for a large cluster.
 pub const MOST_POINTS: usize = 1_000_000;
-/// The beginning of the first line, by which a file is known.
-const BEGIN: &str = r#"{"format":"overlock sweep","version":"#;
-/// Changes with the meaning of the lines.
-const VERSION: u32 = 5;
+/// The beginning of the first line, by which a file is known. The number changes with the meaning
+/// of the lines.
+const BEGIN: &str = r#"{"format":"overlock sweep 6","#;
 /// A build without a repository says so.
 const UNKNOWN: &str = "commit unknown";
 
@@ -41,7 +38,7 @@ const UNKNOWN: &str = "commit unknown";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
     /// The machines, each with its numbers of vCPUs.
-    pub machines: IndexMap<String, Vec<usize>>,
+    pub machines: Vec<(String, Vec<usize>)>,
     pub hosts: Vec<String>,
     /// vCPUs of other guests, which want a CPU all the time.
     pub others: Vec<usize>,
@@ -56,9 +53,8 @@ pub struct Grid {
 
 /// The first line of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "format", rename = "overlock sweep")]
+#[serde(tag = "format", rename = "overlock sweep 6")]
 struct Header {
-    version: u32,
     /// The build that simulates: two that are equal have the same results.
     build: String,
     grid: Grid,
@@ -93,10 +89,6 @@ pub struct Sweep {
     header: Header,
     /// All simulations in the grid's order, with their outcomes as far as these are known.
     pub results: IndexMap<Key, Option<Outcome>>,
-    /// The file of each result that was read.
-    origins: Vec<Option<Arc<Path>>>,
-    /// So many results were there more than once.
-    pub duplicates: usize,
 }
 
 impl Grid {
@@ -113,7 +105,8 @@ impl Grid {
         let locks: Vec<_> = locks.collect::<Result<_, String>>()?;
         let (hosts, others, workloads) = (&self.hosts, &self.others, &self.workloads);
         let of = |vcpus| iproduct!(hosts, others, workloads, vcpus, &locks, &self.seeds);
-        let mut sizes = self.machines.values().map(|vcpus| of(vcpus).size_hint().1);
+        let mut sizes = self.machines.iter();
+        let mut sizes = sizes.by_ref().map(|(_, vcpus)| of(vcpus).size_hint().1);
         let count = sizes.try_fold(0_usize, |sum, size| sum.checked_add(size?));
         if count.is_none_or(|count| count > MOST_POINTS) {
             return Err(format!("more than {MOST_POINTS} simulations"));
@@ -188,12 +181,9 @@ fn record(key: &Key, outcome: &Outcome) -> String {
 /// The lines of a file that are whole.
 fn whole(content: &[u8]) -> Result<&str, String> {
     // A sweep that was killed may have left half of its first line.
-    if !BEGIN
-        .bytes()
-        .zip(content)
-        .all(|(begin, byte)| begin == *byte)
-    {
-        return Err("is no file of `overlock-lab sim sweep`".to_owned());
+    let mut begin = BEGIN.bytes().zip(content);
+    if !begin.all(|(begin, byte)| begin == *byte) {
+        return Err("is no file of this version of `overlock-lab sim sweep`".to_owned());
     }
     let end = content.iter().rposition(|&byte| byte == b'\n');
     let whole = &content[..end.map_or(0, |end| end + 1)];
@@ -204,12 +194,7 @@ impl Header {
     /// The first of lines that are [`whole`].
     fn read(text: &str) -> Result<Self, String> {
         let first = text.lines().next().unwrap_or_default();
-        match first[BEGIN.len()..].split_once(',') {
-            Some((version, _)) if version != VERSION.to_string() => Err(format!(
-                "line 1 is of format {version}, and this program has format {VERSION}"
-            )),
-            _ => serde_json::from_str(first).map_err(|why| format!("line 1 is damaged: {why}")),
-        }
+        serde_json::from_str(first).map_err(|why| format!("line 1 is damaged: {why}"))
     }
 
     /// Complains unless `part` is of the same grid and build. Nobody knows whether two builds that
@@ -224,12 +209,9 @@ impl Header {
         if ours.contains(UNKNOWN) {
             return Err(format!("is of {ours}: it may be another build"));
         }
-        let (ours, theirs) = (json!(self.grid), json!(part.grid));
-        let mut keys = theirs.as_object().into_iter().flatten();
-        // Texts keep the order of the machines, which is that of the results.
-        match keys.find(|(key, value)| line(&ours[key]) != line(value)) {
-            Some((key, value)) => Err(format!("is of another grid, with {key} {value}")),
-            None => Ok(()),
+        match self.grid == part.grid {
+            true => Ok(()),
+            false => Err(format!("is of another grid: {}", line(&part.grid).trim())),
         }
     }
 }
@@ -242,33 +224,24 @@ impl Sweep {
     /// Says why there cannot be such a grid. Names may be of another version of this program.
     pub fn new(build: String, grid: Grid) -> Result<Self, String> {
         let keys = grid.keys()?;
-        let version = VERSION;
         Ok(Self {
-            header: Header {
-                version,
-                build,
-                grid,
-            },
-            origins: vec![None; keys.len()],
+            header: Header { build, grid },
             results: keys.into_iter().map(|key| (key, None)).collect(),
-            duplicates: 0,
         })
     }
 
-    /// Joins the results of files, in any order; `None` if none has any. Calls `empty` for each
-    /// that does not even have a whole first line.
+    /// Joins the results of files, in any order. A file without a whole first line has none yet.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, is of another kind, or contradicts another one. Simulations depend
-    /// on nothing but their settings and the build.
-    pub fn merge(paths: &[PathBuf], mut empty: impl FnMut(&Path)) -> Result<Option<Self>, String> {
+    /// If a file cannot be read, is of another kind, or contradicts another one, or if none has any
+    /// results. Simulations depend on nothing but their settings and the build.
+    pub fn merge(paths: &[PathBuf]) -> Result<Self, String> {
         let mut merged: Option<Self> = None;
         let mut join = |path: &Path| -> Result<(), Box<dyn error::Error>> {
             let content = fs::read(path)?;
             let text = whole(&content)?;
             if text.is_empty() {
-                empty(path);
                 return Ok(());
             }
             let header = Header::read(text)?;
@@ -279,39 +252,31 @@ impl Sweep {
                 }
                 None => merged.insert(Self::new(header.build, header.grid)?),
             };
-            Ok(merged.take(path, text)?)
+            Ok(merged.take(text)?)
         };
         for path in paths {
             join(path).map_err(|why| format!("{}: {why}", path.display()))?;
         }
-        Ok(merged)
+        merged.ok_or_else(|| "no part has any results".to_owned())
     }
 
     /// Takes over the results of a file.
-    fn take(&mut self, path: &Path, text: &str) -> Result<(), String> {
-        let origin: Arc<Path> = path.into();
+    fn take(&mut self, text: &str) -> Result<(), String> {
         for (number, line) in (1..).zip(text.lines()).skip(1) {
             let damaged = |why: &dyn fmt::Display| format!("line {number} is damaged: {why}");
             let record: Record = serde_json::from_str(line).map_err(|error| damaged(&error))?;
             let key = record.key;
             let outcome = record.error.map(Err).or(record.measured.map(Ok));
             let outcome = outcome.ok_or_else(|| damaged(&"there are no figures"))?;
-            let Some((place, _, known)) = self.results.get_full_mut(&key) else {
+            let Some(known) = self.results.get_mut(&key) else {
                 return Err(format!("line {number} is not of this grid: {key}"));
             };
-            match known {
-                Some(before) if *before != outcome => {
-                    let other = self.origins[place].as_ref().unwrap_or(&origin).display();
-                    return Err(format!(
-                        "line {number} contradicts {other}, although both are of one build: {key}"
-                    ));
-                }
-                Some(_) => self.duplicates += 1,
-                None => {
-                    *known = Some(outcome);
-                    self.origins[place] = Some(Arc::clone(&origin));
-                }
+            if known.as_ref().is_some_and(|known| *known != outcome) {
+                return Err(format!(
+                    "line {number} contradicts an earlier one of the same build: {key}"
+                ));
             }
+            *known = Some(outcome);
         }
         Ok(())
     }
@@ -353,7 +318,7 @@ impl Sweep {
         let (text, first) = (whole(&content)?, line(&self.header));
         if !text.is_empty() {
             self.header.expect(&Header::read(text)?)?;
-            self.take(path, text)?;
+            self.take(text)?;
         } else if !first.as_bytes().starts_with(&content) {
             return Err("has half of the first line of another sweep".into());
         }

@@ -1,13 +1,13 @@
 //! `overlock-lab sim merge`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use overlock_study::sweep::Sweep;
 use overlock_study::sweep::table::render;
 
 use super::sweep::verdict;
 use crate::exit::Exit;
-use crate::files::{Files, name};
+use crate::files::Files;
 use crate::terminal::{print_beside, width};
 
 /// So many of the simulations that are missing are named.
@@ -35,24 +35,13 @@ pub struct Args {
 
 /// Joins the parts that `args` name.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let empty = |path: &Path| {
-        if !args.quiet {
-            crate::tell!("overlock-lab: {} has no results yet", name(path));
-        }
-    };
-    let sweep = Sweep::merge(&args.parts, empty).map_err(Exit::usage)?;
-    let sweep = sweep.ok_or_else(|| Exit::usage("no part has any results"))?;
+    let sweep = Sweep::merge(&args.parts).map_err(Exit::usage)?;
     let files = Files::open([("--out", &args.out)])?;
     let stdout = files.use_stdout();
     files.write([&|out| sweep.write(out)])?;
     let missing = sweep.missing((1, 1)).count();
     if !args.quiet {
         print_beside(stdout, &render(&sweep, width()))?;
-        match sweep.duplicates {
-            0 => {}
-            1 => crate::tell!("overlock-lab: 1 result was there more than once"),
-            many => crate::tell!("overlock-lab: {many} results were there more than once"),
-        }
         for key in sweep.missing((1, 1)).take(NAMED) {
             crate::tell!("overlock-lab: missing: {key}");
         }

@@ -59,9 +59,7 @@ fn chosen(args: &Args) -> Result<Vec<Figure>, Exit> {
     };
     let folders = folders.map_err(Exit::usage)?;
     let all: Result<Vec<_>, String> = folders.iter().map(Folder::figures).collect();
-    // Each wrong line of a folder has a line; what it quotes moves no cursor.
-    let lines = |why: String| why.replace(|c: char| c.is_control() && c != '\n', "?");
-    let mut all = all.map_err(|why| Exit::Usage(lines(why)))?.concat();
+    let mut all = all.map_err(Exit::usage)?.concat();
     let mut names: Vec<&str> = all.iter().map(|figure| figure.row.group.as_str()).collect();
     names.dedup();
     if let Some(unknown) = args
@@ -77,7 +75,7 @@ fn chosen(args: &Args) -> Result<Vec<Figure>, Exit> {
     all.retain(|figure| {
         let named = args.groups.is_empty() || args.groups.contains(&figure.row.group);
         let half = args.half.as_ref();
-        named && half.is_none_or(|half| figure.half().to_string() == *half)
+        named && half.is_none_or(|half| figure.row.half().to_string() == *half)
     });
     match all.is_empty() {
         true => Err(Exit::usage("none of these groups is in that half")),
@@ -118,7 +116,7 @@ fn list(figures: &[Figure]) -> String {
     let mut text = String::new();
     for group in figures.chunk_by(|a, b| a.row.group == b.row.group) {
         let row = &group[0].row;
-        let (name, half, count) = (&row.group, group[0].half(), group.len());
+        let (name, half, count) = (&row.group, row.half(), group.len());
         text += &format!("{name:<24} {half:<10} {count:>3} figures  {}\n", row.source);
     }
     text

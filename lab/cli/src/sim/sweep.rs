@@ -161,7 +161,7 @@ impl Choice {
             (machine_name(machine), each.unique().collect_vec())
         });
         let grid = Grid {
-            machines: of_each.collect(),
+            machines: of_each.unique_by(|(name, _)| name.clone()).collect(),
             hosts: hosts
                 .iter()
                 .map(|host| host.name.to_string())
@@ -177,7 +177,7 @@ impl Choice {
             seeds: flat(&args.seeds).collect(),
             seconds: args.seconds.as_secs_f64(),
         };
-        let vcpus = |(name, vcpus): (&String, &Vec<usize>)| {
+        let vcpus = |(name, vcpus): &(String, Vec<usize>)| {
             let most = vcpus.iter().copied().max().unwrap_or(1);
             if most <= MOST_VCPUS.0 {
                 return Ok(most);

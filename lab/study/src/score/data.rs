@@ -1,12 +1,12 @@
 //! Folders of published measurements.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use csv::{DeserializeErrorKind, ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
+use csv::{Position, ReaderBuilder, Trim};
+use itertools::Itertools;
 use overlock_bench::registry;
 use overlock_bench::workload::Workload;
 use overlock_sim::MOST_VCPUS;
@@ -65,7 +65,8 @@ pub struct Row {
 }
 
 impl Row {
-    fn half(&self) -> Half {
+    /// The half that it belongs to.
+    pub fn half(&self) -> Half {
         self.half.unwrap_or(Half::Score)
     }
 }
@@ -135,15 +136,7 @@ impl Figure {
         let figure = (self.unit.2)(measured)? / share;
         (figure.is_finite() && figure > 0.0).then_some(figure)
     }
-
-    /// The half that it belongs to.
-    pub fn half(&self) -> Half {
-        self.row.half()
-    }
 }
-
-/// So many wrong lines are told.
-const MOST_TOLD: usize = 20;
 
 macro_rules! published {
     ($($file:literal)*) => { [$((
@@ -184,73 +177,53 @@ impl Folder {
     ///
     /// Names the file that cannot be read.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let unreadable = |path: &Path, why: io::Error| format!("{}: {why}", path.display());
-        let about = path.metadata().map_err(|why| unreadable(path, why))?;
-        let files: io::Result<Vec<PathBuf>> = match about.is_dir() {
-            true => path
-                .read_dir()
-                .and_then(|files| files.map(|file| Ok(file?.path())).collect()),
-            false if is_table(path) => Ok(vec![path.to_owned()]),
-            false => Err(io::Error::other(
-                "must be a folder, or a file whose name ends in .csv",
-            )),
+        let paths = match is_table(path) {
+            true => Ok(vec![path.to_owned()]),
+            false => path.read_dir().and_then(|files| {
+                let files = files.map(|file| Ok(file?.path()));
+                files.collect::<io::Result<Vec<_>>>()
+            }),
         };
-        let mut files = files.map_err(|why| unreadable(path, why))?;
-        files.retain(|file| is_table(file));
-        files.sort();
-        let read = |file: PathBuf| match fs::read_to_string(&file) {
-            Ok(text) => Ok((file, text)),
-            Err(why) => Err(unreadable(&file, why)),
-        };
-        Ok(Self {
-            path: path.to_owned(),
-            files: files.into_iter().map(read).collect::<Result<_, _>>()?,
-        })
+        let paths = paths.map_err(|why| {
+            let wanted = "must be a folder, or a file whose name ends in .csv";
+            format!("{}: {why}; it {wanted}", path.display())
+        })?;
+        let mut files = Vec::new();
+        for file in paths.into_iter().filter(|file| is_table(file)).sorted() {
+            let text = fs::read_to_string(&file);
+            let text = text.map_err(|why| format!("{}: {why}", file.display()))?;
+            files.push((file, text));
+        }
+        let path = path.to_owned();
+        Ok(Self { path, files })
     }
 
     /// All figures of all its files in CSV, in their order.
     ///
     /// # Errors
     ///
-    /// Names the lines that cannot be simulated, each in a line with its file.
+    /// Names the first line that cannot be simulated, with its file.
     pub fn figures(&self) -> Result<Vec<Figure>, String> {
-        let (mut figures, mut wrong) = (Vec::<Figure>::new(), Vec::new());
-        let tables = self.files.iter().filter(|(file, _)| is_table(file));
-        for (file, text) in tables {
-            let mut reader = ReaderBuilder::new()
-                .trim(Trim::All)
-                .from_reader(text.as_bytes());
-            let titles = reader.headers().map_err(|error| error.to_string())?.clone();
+        let mut figures = Vec::new();
+        for (file, text) in self.files.iter().filter(|(file, _)| is_table(file)) {
+            let refused = |why: csv::Error| format!("{}: {why}", file.display());
+            let mut reader = ReaderBuilder::new();
+            let mut reader = reader.trim(Trim::All).from_reader(text.as_bytes());
+            let titles = reader.headers().map_err(refused)?.clone();
             for record in reader.records() {
-                let row = record.and_then(|record| {
-                    let line = record.position().map_or(TITLES, Position::line);
-                    Ok((line, record.deserialize(Some(&titles))?))
-                });
-                let figure = row.map_err(|error| fault(&error, &titles));
-                let figure = figure.and_then(|(line, row)| {
-                    self.figure(file, row, &figures).map_err(|why| (line, why))
-                });
-                let (line, why) = match figure {
-                    Ok(figure) => {
-                        figures.push(figure);
-                        continue;
-                    }
-                    Err(wrong) => wrong,
-                };
-                wrong.push((format!("{}:{line}", file.display()), why));
-                // A title that is wrong is wrong in each row.
-                if line == TITLES {
-                    break;
-                }
+                let record = record.map_err(refused)?;
+                let row = record.deserialize(Some(&titles)).map_err(refused)?;
+                let line = record.position().map_or(0, Position::line);
+                let figure = self.figure(file, row, &figures);
+                figures.push(figure.map_err(|why| format!("{}:{line}: {why}", file.display()))?);
             }
         }
-        match (wrong.is_empty(), figures.is_empty()) {
-            (false, _) => Err(told(&wrong)),
-            (_, true) => Err(format!(
+        match figures.is_empty() {
+            true => Err(format!(
                 "{} has no figures: no row of a file whose name ends in .csv",
                 self.path.display()
             )),
-            _ => Ok(figures),
+            false => Ok(figures),
         }
     }
 
@@ -270,7 +243,7 @@ impl Folder {
             return Err("the columns group and source must not be empty".to_owned());
         }
         let mut others = others.iter().filter(|other| other.row.group == row.group);
-        if others.any(|other| other.half() != row.half()) {
+        if others.any(|other| other.row.half() != row.half()) {
             return Err(format!("{} is in both halves", row.group));
         }
         let machine: Machine = self.spec(table, &row.machine)?;
@@ -319,56 +292,4 @@ impl Folder {
 fn is_table(file: &Path) -> bool {
     file.extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("csv"))
-}
-
-/// The line of the titles.
-const TITLES: u64 = 1;
-
-/// The line of a fault, and what it is.
-fn fault(error: &csv::Error, titles: &StringRecord) -> (u64, String) {
-    let line = error.position().map_or(TITLES, Position::line);
-    let err = match error.kind() {
-        ErrorKind::Deserialize { err, .. } => err,
-        ErrorKind::UnequalLengths {
-            expected_len, len, ..
-        } => {
-            let why = format!("{len} columns, where the first line has {expected_len}");
-            return (line, why);
-        }
-        _ => return (line, error.to_string()),
-    };
-    let why = match err.kind() {
-        DeserializeErrorKind::ParseInt(_) => "must be a whole number above 0".to_owned(),
-        kind => kind.to_string(),
-    };
-    for what in ["unknown", "missing", "duplicate"] {
-        if let Some(rest) = why.strip_prefix(&format!("{what} field ")) {
-            return (TITLES, format!("{what} column {rest}"));
-        }
-    }
-    let title = err.field().and_then(|field| titles.get(field as usize));
-    // A variant does not know its column.
-    let title = title.or(why.starts_with("unknown variant").then_some("half"));
-    match title {
-        Some(title) => (line, format!("column {title}: {why}")),
-        None => (line, why),
-    }
-}
-
-/// The wrong lines for people, each with its place. A list of valid names is said once.
-fn told(wrong: &[(String, String)]) -> String {
-    let mut lists = HashSet::new();
-    let told = wrong.iter().take(MOST_TOLD).map(|(place, why)| {
-        let list = ["; the ", "? The "]
-            .iter()
-            .find_map(|begin| why.find(begin));
-        let (what, list) = why.split_at(list.map_or(why.len(), |at| at + 1));
-        match lists.insert(list.to_lowercase()) {
-            true => format!("{place}: {why}"),
-            false => format!("{place}: {}", what.trim_end_matches(';')),
-        }
-    });
-    let more = wrong.len().saturating_sub(MOST_TOLD);
-    let more = (more > 0).then(|| format!("{more} more lines are wrong"));
-    told.chain(more).collect::<Vec<_>>().join("\n")
 }

@@ -46,8 +46,6 @@ pub struct Line {
     pub range: Option<Range>,
     /// The null model's figure; none if its series is this figure alone.
     pub null: Option<f64>,
-    /// The simulated one times a constant for its series.
-    pub scaled: Option<f64>,
     /// Why there is no simulated figure.
     pub failed: Option<String>,
     /// The lock by its own name.
@@ -75,8 +73,6 @@ pub struct Part {
     pub orders_right: usize,
     /// The error of the simulated figures.
     pub error: Option<f64>,
-    /// Of those times a constant for each series.
-    pub shape: Option<f64>,
     /// Of the null model: locks are equal, and each series is a constant, fitted to it.
     pub null: Option<f64>,
     /// One minus the error over that of the null model, of figures that have one.
@@ -150,7 +146,6 @@ impl Line {
             settled: settled.try_fold(true, |so_far, one| Some(so_far && one?)),
             range: Range::of(simulated).filter(|range| range.is_regime_change()),
             null: None,
-            scaled: None,
             failed,
             lock: figure.case.lock.name,
             better: figure.unit.1,
@@ -158,31 +153,27 @@ impl Line {
     }
 }
 
-/// Fits a constant to each series: the figures of a group in one unit. Ratios have 1.
+/// Fits the null model: a constant for each series, the figures of a group in one unit. Ratios have
+/// 1.
 fn fit(lines: &mut [Line]) {
     for line in lines.iter_mut().filter(|line| line.row.over.is_some()) {
-        (line.null, line.scaled) = (Some(1.0), line.simulated);
+        line.null = Some(1.0);
     }
     let fitted = lines.iter_mut();
     let fitted = fitted.filter(|line| line.row.over.is_none() && line.simulated.is_some());
     let series = fitted.into_group_map_by(|line| (line.row.group.clone(), line.row.unit.clone()));
-    for mut members in series.into_values().filter(|members| members.len() > 1) {
-        let mean = |members: &[&mut Line], value: fn(&Line) -> f64| {
-            let logs = members.iter().map(|line| value(line).ln());
-            (logs.sum::<f64>() / members.len() as f64).exp()
-        };
-        let null = mean(&members, |line| line.row.figure);
-        let simulated = mean(&members, |line| line.simulated.unwrap_or(line.row.figure));
-        for line in &mut members {
+    for members in series.into_values().filter(|members| members.len() > 1) {
+        let logs = members.iter().map(|line| line.row.figure.ln());
+        let null = (logs.sum::<f64>() / members.len() as f64).exp();
+        for line in members {
             line.null = Some(null);
-            line.scaled = line.simulated.map(|figure| figure * (null / simulated));
         }
     }
 }
 
 /// The figures by a name and their half.
 fn parts(lines: &[Line], name: impl Fn(&Line) -> String) -> Vec<Part> {
-    let of = |line: &&Line| (name(line), line.row.half.unwrap_or(Half::Score));
+    let of = |line: &&Line| (name(line), line.row.half());
     let parts = lines.iter().into_group_map_by(of).into_iter();
     let parts = parts.sorted_by(|(one, _), (other, _)| one.cmp(other));
     parts
@@ -227,7 +218,6 @@ impl Part {
             orders,
             orders_right,
             error,
-            shape: mean(|line| line.scaled, has_null),
             null,
             skill,
             reached,

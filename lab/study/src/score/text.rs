@@ -14,9 +14,7 @@ use crate::vary::Range;
 const NUMBERS: fn(usize) -> bool = |column| (2..8).contains(&column);
 
 /// The titles of a part after its name.
-const PARTS: [&str; 7] = [
-    "half", "figures", "orders", "error", "shape", "null", "skill",
-];
+const PARTS: [&str; 6] = ["half", "figures", "orders", "error", "null", "skill"];
 
 /// The groups, the worst first, then the classes with their goals.
 pub fn summary(form: Form, score: &Score) -> String {
@@ -61,7 +59,6 @@ fn cells(part: &Part) -> impl Iterator<Item = String> + use<> {
         figures,
         orders,
         number(part.error),
-        number(part.shape),
         number(part.null),
         optional(part.skill, |skill| format!("{skill:+.2}")),
     ];
