@@ -87,7 +87,8 @@ keys! {
     switch: Time = OR_NONE, "A context switch, cold start included";
     migration: Time = OR_NONE, "A migration, as caches are cold";
     worth: Time = OR_NONE, "An idle CPU takes others' work if it is usually idle longer than this";
-    balance: Time = INTERVAL, "The interval at which CPUs compare their queues";
+    balance_idle: Time = INTERVAL, "The interval at which idle CPUs look for work";
+    balance_all: Time = INTERVAL, "The interval at which all CPUs compare their queues";
     placement: Placement = Domain::Word(&["spread", "numa", "pack"]),
         "spread: on all sockets in turn; numa: so, but the second beside the first; \
          pack: on as few sockets as can be";

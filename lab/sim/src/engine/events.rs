@@ -26,7 +26,7 @@ pub(super) enum Event {
     /// The host takes this CPU for itself, for so long; or gives it back.
     Chore(usize, Option<Time>),
     /// Compare the queues of CPUs.
-    Balance,
+    Balance { all: bool },
     /// The warm-up may be over.
     Begin(Windows),
     /// A window of the measured time is over.
@@ -85,7 +85,7 @@ impl Engine {
         self.handled += 1;
         let recurs = matches!(
             event,
-            Event::Balance | Event::Chore(..) | Event::Begin(_) | Event::Window(_)
+            Event::Balance { .. } | Event::Chore(..) | Event::Begin(_) | Event::Window(_)
         );
         // These recur for ever, and wake no vCPU.
         (!recurs || !self.all_sleep()).then_some(event)
@@ -118,7 +118,7 @@ impl Engine {
             }
             Event::Timeout { .. } => {}
             Event::Chore(cpu, length) => self.chore(cpu, length),
-            Event::Balance => self.balance(),
+            Event::Balance { all } => self.balance(all),
             Event::Begin(windows) => self.begins(windows),
             Event::Window(windows) => self.window_ends(windows),
             Event::Stop => self.at_stop = Some(self.figures()),

@@ -299,16 +299,22 @@ impl Engine {
         self.schedule.is_sound(ready) && (0..self.schedule.cpus()).all(runs)
     }
 
-    /// All CPUs compare their queues.
-    pub fn balance(&mut self) {
+    /// Idle CPUs search for work; at times all CPUs compare their queues.
+    pub fn balance(&mut self, all: bool) {
         debug_assert!(self.is_sound());
-        self.plan(self.now + self.host.scheduler.balance, Event::Balance);
+        let rules = &self.host.scheduler;
+        let interval = if all {
+            rules.balance_all
+        } else {
+            rules.balance_idle
+        };
+        self.plan(self.now + interval, Event::Balance { all });
         for cpu in 0..self.schedule.cpus() {
             if self.schedule.is_idle(cpu) {
                 if self.schedule.pull(self.now, cpu, 1) {
                     self.dispatch(cpu, Time::ZERO);
                 }
-            } else if self.schedule.pull(self.now, cpu, 2) {
+            } else if all && self.schedule.pull(self.now, cpu, 2) {
                 self.plan_slice(cpu);
             }
         }

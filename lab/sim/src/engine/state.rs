@@ -178,7 +178,9 @@ impl Engine {
             self.dispatch(cpu, Time::ZERO);
         }
         (0..self.schedule.cpus()).for_each(|cpu| self.plan_chore(cpu));
-        self.plan(self.host.scheduler.balance, Event::Balance);
+        let rules = self.host.scheduler;
+        self.plan(rules.balance_idle, Event::Balance { all: false });
+        self.plan(rules.balance_all, Event::Balance { all: true });
         self.plan_measurement(windows);
     }
 

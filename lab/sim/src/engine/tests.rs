@@ -34,7 +34,7 @@ fn machine(cores: usize, threads: usize) -> Machine {
 /// No cost is the sum of others by accident.
 fn host() -> Host {
     let keys = "kvm:tells_preempted=true:latency=8ms:granularity=1ms:wakeup=2ms:tick=500us:\
-                switch=1.1us:migration=3.3us:worth=0:balance=64ms:\
+                switch=1.1us:migration=3.3us:worth=0:balance_idle=4ms:balance_all=64ms:\
                 placement=pack:halt=1.7us:brief=700:kick=900:kick_nobody=300:bucket_lines=0:\
                 bucket_hold=0:wake_idle=13us:wake_busy=2.9us:awake=50us:\
                 chores_length=0:pause_window=0:heavy_barrier=4.1us:spins=false";

@@ -30,7 +30,7 @@ static MACHINES: LazyLock<[Machine; 4]> = LazyLock::new(|| {
 });
 
 const SCHEDULER: &str = "latency=60us:granularity=15us:wakeup=20us:tick=10us:switch=1.5us:\
-                         migration=2us:worth=10us:balance=40us:\
+                         migration=2us:worth=10us:balance_idle=40us:balance_all=300us:\
                          placement=pack:heavy_barrier=3us";
 const DEAR: &str = "halt=2us:brief=1.5us:kick=2us:kick_nobody=1.5us:wake_idle=12us:\
                     wake_busy=3.5us:awake=50us";
