@@ -226,11 +226,23 @@ impl Cache {
         self.has(line, core, Access::Write) && now >= self.lines[line].arrival
     }
 
-    /// Makes a request for a load later than now, of a line that its core does not have.
+    /// Makes a request for a load later than now, of a line that its core does not have, for this
+    /// watcher. [`Cache::requested_ahead`] has to follow.
     #[inline]
-    pub fn request_ahead(&mut self, now: Time, request: Request) {
-        debug_assert!(!self.has(request.line as usize, request.core as usize, Access::Read));
-        self.enqueue(now, request);
+    pub fn request_ahead(&mut self, number: u32, at: Time) {
+        let watcher = &self.lost[number as usize];
+        let state = &mut self.lines[watcher.line as usize];
+        debug_assert!(!state.has(watcher.core as usize, Access::Read));
+        state.queue.push(watcher.made_at(at));
+    }
+
+    /// Serves the line of these watchers, some of which have requested it, when that is due.
+    pub fn requested_ahead(&mut self, now: Time, watchers: Range<u32>) {
+        let line = self.watcher(watchers.start).line as usize;
+        let at = self.map.due(now, &self.lines[line]);
+        if at < Time::MAX {
+            self.becomes_due(now, line, at);
+        }
     }
 
     fn request(&self, at: Time, vcpu: usize, core: usize, line: usize) -> Request {
@@ -238,18 +250,28 @@ impl Cache {
             .request(at, vcpu, core, line, self.lines[line].slice)
     }
 
+    /// Returns since when `vcpu` watches the line, if it does.
+    pub fn watched(&self, line: usize, vcpu: usize) -> Option<Time> {
+        let mut watchers = self.lines[line].watchers.iter();
+        let watcher = watchers.find(|watcher| watcher.is_of(vcpu));
+        watcher.map(|watcher| watcher.requested_at)
+    }
+
     /// Returns when `vcpu` has requested the line for an access of its own, if that waits.
     pub fn requested(&self, line: usize, vcpu: usize) -> Option<Time> {
         let Line { leaving, queue, .. } = &self.lines[line];
         let leaving = leaving.iter().map(|(request, ..)| request);
-        let mut requests = leaving.chain(queue.requests());
+        let mut requests = leaving.chain(queue);
         let request = requests.find(|request| request.is_of(vcpu));
         request.map(|request| request.requested_at)
     }
 
     /// Takes back the request of `vcpu` for a load that it has not made yet.
     pub fn withdraw(&mut self, line: usize, vcpu: usize) {
-        self.lines[line].queue.withdraw(vcpu);
+        let queue = &mut self.lines[line].queue;
+        if let Some(index) = queue.iter().position(|request| request.is_of(vcpu)) {
+            queue.swap_remove(index);
+        }
     }
 
     /// Queues a request, and serves it if it is due.
@@ -258,7 +280,13 @@ impl Cache {
         let line = request.line as usize;
         let state = &mut self.lines[line];
         let arrives = self.map.arrival(state, &request);
-        state.queue.push(request, arrives);
+        state.queue.push(request);
+        self.becomes_due(now, line, arrives);
+    }
+
+    /// A request arrives then. Serves the line, now or then.
+    fn becomes_due(&mut self, now: Time, line: usize, arrives: Time) {
+        let state = &mut self.lines[line];
         let at = arrives.max(state.free);
         if state.leaving.is_some() || at <= now {
             self.serve(now, line);

@@ -1,7 +1,6 @@
 //! The state of a cache line, and the requests that wait for it.
 
 use super::Access;
-use super::map::Map;
 use crate::time::Time;
 
 /// A request for a line.
@@ -47,12 +46,11 @@ pub(super) struct Sharers {
 }
 
 impl Sharers {
-    /// Adds a core. Returns whether it is the first one of its place.
+    /// Adds a core.
     #[inline(always)]
-    pub fn insert(&mut self, core: usize, place: usize) -> bool {
+    pub fn insert(&mut self, core: usize, place: usize) {
         let is_new = !std::mem::replace(&mut self.cores[core], true);
         self.counts[place] += u16::from(is_new);
-        is_new && self.counts[place] == 1
     }
 
     /// Whether the last-level cache of this place has a copy.
@@ -99,7 +97,8 @@ pub(super) struct Line {
     pub watchers: Vec<Request>,
     /// How often it has been changed.
     pub changes: u64,
-    pub queue: Queue,
+    /// The requests that wait for it, in no order.
+    pub queue: Vec<Request>,
 }
 
 impl Line {
@@ -115,42 +114,10 @@ impl Line {
 
     /// Adds the core of a read to those that share it, if some do.
     #[inline(always)]
-    pub fn add_sharer(&mut self, now: Time, map: &Map, request: &Request) {
-        let (core, place) = (request.core as usize, request.place as usize);
-        let Copies::Shared(sharers) = &mut self.copies else {
-            return;
-        };
-        // The first reader of a place, to which the line has come from another, affects waiting
-        // requests near it, and all that invalidate copies. Another reader affects only those of
-        // its own core: it is as near as a copy that they wait for already.
-        if sharers.insert(core, place) {
-            self.comes_nearer(now, map, |other| other == place);
-        } else if !self.queue.are_here(now) {
-            self.redirect(map, |request, _| request.core as usize == core);
+    pub fn add_sharer(&mut self, request: &Request) {
+        if let Copies::Shared(sharers) = &mut self.copies {
+            sharers.insert(request.core as usize, request.place as usize);
         }
-    }
-
-    /// There is another copy of it, for the last-level caches of these places. Loads from there
-    /// have a new way to it, mostly a shorter one: then it does not matter to those that have
-    /// arrived. All that invalidate copies may arrive later.
-    pub fn comes_nearer(&mut self, now: Time, map: &Map, is_near: impl Fn(usize) -> bool) {
-        self.redirect(map, |request, at| {
-            let may_come_sooner = at > now || !map.copies_are_near;
-            !request.access.is_load() || may_come_sooner && is_near(request.place as usize)
-        });
-    }
-
-    /// Updates the arrivals of some waiting requests.
-    #[inline(always)]
-    pub fn redirect(&mut self, map: &Map, is_affected: impl Fn(&Request, Time) -> bool) {
-        let mut queue = std::mem::take(&mut self.queue);
-        for (at, request) in queue.arrivals.iter_mut().zip(&queue.requests) {
-            if is_affected(request, *at) {
-                *at = map.arrival(self, request);
-                queue.latest = queue.latest.max(*at);
-            }
-        }
-        self.queue = queue;
     }
 
     /// The queue has to be served at the time `at`. Returns whether that is not planned yet.
@@ -159,91 +126,5 @@ impl Line {
         let known = self.planned.filter(is_known);
         self.planned = known.or(Some(at));
         known.is_none()
-    }
-}
-
-/// The requests that wait for a line, and when each arrives at the line's home, unless that
-/// changes.
-///
-/// One is taken from anywhere, and the last one moves to its place. Of one that has arrived it does
-/// not matter when.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    arrivals: Vec<Time>,
-    requests: Vec<Request>,
-    /// No request arrives later. Mostly all of them have arrived, and none has to be looked at.
-    latest: Time,
-}
-
-impl Queue {
-    pub fn push(&mut self, request: Request, arrives: Time) {
-        self.latest = match self.arrivals.is_empty() {
-            true => arrives,
-            false => arrives.max(self.latest),
-        };
-        self.arrivals.push(arrives);
-        self.requests.push(request);
-    }
-
-    /// Whether all have arrived.
-    pub fn are_here(&self, now: Time) -> bool {
-        self.latest <= now
-    }
-
-    /// Returns the number of those that have arrived, and when the first one does, or `now` if it
-    /// has.
-    #[inline]
-    pub fn arrived(&self, now: Time) -> Option<(usize, Time)> {
-        if self.arrivals.is_empty() {
-            return None;
-        }
-        if self.are_here(now) {
-            return Some((self.arrivals.len(), now));
-        }
-        // The sign of the difference, which takes fewer instructions than a comparison.
-        let here = |at: &Time| at.as_ps().wrapping_sub(now.as_ps() + 1) >> 63;
-        match self.arrivals.iter().map(here).sum() {
-            0 => self.arrivals.iter().min().map(|&first| (0, first)),
-            here => Some((here as usize, now)),
-        }
-    }
-
-    /// Returns all of them.
-    pub fn requests(&self) -> &[Request] {
-        &self.requests
-    }
-
-    /// Takes one of those that have arrived.
-    #[inline]
-    pub fn take(&mut self, now: Time, chosen: usize) -> Request {
-        if self.are_here(now) {
-            return self.remove(chosen);
-        }
-        let here = |&index: &usize| self.arrivals[index] <= now;
-        let mut arrived = (0..self.arrivals.len()).filter(here);
-        let index = arrived.nth(chosen).expect("so many have arrived");
-        self.remove(index)
-    }
-
-    /// Takes the request of `vcpu` for a load.
-    pub fn withdraw(&mut self, vcpu: usize) {
-        let mut requests = self.requests.iter();
-        if let Some(index) = requests.position(|request| request.is_of(vcpu)) {
-            self.remove(index);
-        }
-    }
-
-    fn remove(&mut self, index: usize) -> Request {
-        // One of them is chosen at random: their order does not matter.
-        self.arrivals.swap_remove(index);
-        self.requests.swap_remove(index)
-    }
-
-    /// Whether all that have not arrived arrive at these times.
-    #[cfg(test)]
-    pub fn arrive_as(&self, now: Time, arrival: impl Fn(&Request) -> Time) -> bool {
-        let expected = self.requests.iter().map(arrival);
-        let mut both = self.arrivals.iter().zip(expected);
-        both.all(|(&at, expected)| at.max(now) == expected.max(now))
     }
 }

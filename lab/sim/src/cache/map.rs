@@ -1,9 +1,15 @@
 //! The ways between cores and lines, computed once: places take divisions.
 
-use super::Access;
+use rand::RngExt;
+use rand::seq::IteratorRandom;
+
 use super::line::{Copies, Line, Request, Sharers};
+use super::{Access, Random};
 use crate::machine::Machine;
 use crate::time::Time;
+
+/// So many waiting requests are all looked at, and of more than that so many first.
+const FEW: usize = 8;
 
 /// The way between two places.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +23,6 @@ pub(super) struct Way {
 #[derive(Debug)]
 pub(super) struct Map {
     pub machine: Machine,
-    /// Whether a load comes sooner to the last-level cache of its core than to any other place.
-    pub copies_are_near: bool,
     /// The place of each core, and the core's number on the ring of its last-level cache.
     cores: Vec<(u32, u32)>,
     places: usize,
@@ -49,7 +53,6 @@ impl Map {
         let on_ring = |travels: Time| machine.ways().map(move |way| travels.scale(way));
         let travels = ways.iter().map(request).chain([answer]);
         Self {
-            copies_are_near: ways.iter().all(|way| answer <= request(way)),
             travels: travels.flat_map(on_ring).collect(),
             cores: (0..machine.all_cores()).map(site).collect(),
             places: machine.places().count(),
@@ -125,9 +128,9 @@ impl Map {
         counts.any(|(&count, way)| count > 0 && way.shares_socket)
     }
 
-    /// Returns when a request arrives at the line's home. One from beyond the home's last-level
-    /// cache follows the line when it moves.
-    #[inline(always)]
+    /// Returns when a request arrives at the line's home, unless the line changes until then. One
+    /// from beyond the home's last-level cache follows the line when it moves.
+    #[inline]
     pub fn arrival(&self, line: &Line, request: &Request) -> Time {
         let place = request.place as usize;
         let way = line.home * self.places + place;
@@ -135,18 +138,42 @@ impl Map {
             _ if line.has(request.core as usize, request.access) => {
                 return request.requested_at.max(line.arrival);
             }
-            // So it is for hundreds of requests whenever the line moves.
             Copies::Owned(_) => (line.home != place, self.travels(way, request)),
             copies => self.to_others(copies, way, *request),
         };
-        let waits = line.since.saturating_sub(request.requested_at);
-        // A branch would mostly be predicted wrongly.
-        let mask = u64::from(follows).wrapping_neg();
-        request.requested_at + Time::ps(waits.as_ps() & mask) + travels
+        let since = if follows { line.since } else { Time::ZERO };
+        request.requested_at.max(since) + travels
+    }
+
+    /// Returns the number of a waiting request that has arrived, a random one, or when to look
+    /// again. Mostly nearly all have arrived, and few have to be looked at.
+    #[inline]
+    pub fn next(&self, random: &mut Random, now: Time, line: &Line) -> Result<usize, Time> {
+        let numbers = 0..line.queue.len();
+        let is_here = |&number: &usize| self.arrival(line, &line.queue[number]) <= now;
+        if line.free > now {
+            return Err(self.due(now, line));
+        }
+        if numbers.len() > FEW {
+            let mut chosen = (0..FEW).map(|_| random.random_range(numbers.clone()));
+            if let Some(chosen) = chosen.find(is_here) {
+                return Ok(chosen);
+            }
+        }
+        let chosen = numbers.filter(is_here).choose(random);
+        chosen.ok_or_else(|| self.due(now, line))
+    }
+
+    /// Returns when the next request may be served, or a time before that, if none is now.
+    pub fn due(&self, now: Time, line: &Line) -> Time {
+        if line.free > now && line.queue.len() > FEW {
+            return line.free;
+        }
+        let arrivals = line.queue.iter().map(|request| self.arrival(line, request));
+        arrivals.min().unwrap_or(Time::MAX).max(line.free)
     }
 
     /// Returns whether a request for a line without an owner follows it, and how long it travels.
-    #[inline(never)]
     fn to_others(&self, copies: &Copies, way: usize, request: Request) -> (bool, Time) {
         let Copies::Shared(sharers) = copies else {
             return (false, self.part(self.machine.costs.memory, &request));

@@ -1,6 +1,6 @@
 //! Service of the requests that wait for a line.
 
-use rand::{Rng, RngExt};
+use rand::RngExt;
 
 use super::line::{Copies, Request};
 use super::{Access, Cache, Random, Signal};
@@ -43,30 +43,20 @@ impl Cache {
         }
         let mut state = &mut self.lines[line];
         loop {
-            // In the tests of this crate alone: with hundreds of spinners this takes most of the
-            // time.
-            #[cfg(test)]
-            assert!(
-                state
-                    .queue
-                    .arrive_as(*now, |request| self.map.arrival(state, request))
-            );
-            let (arrived, first) = state.queue.arrived(*now)?;
-            let at = first.max(state.free);
-            if at > *now {
-                if !state.plans(*now, at) {
-                    return None;
-                }
-                if is_read && at < until {
+            let chosen = match self.map.next(&mut self.random, *now, state) {
+                Ok(chosen) => chosen,
+                Err(at) if is_read && at < until => {
                     *now = at;
                     continue;
                 }
-                self.signals.push(Signal::Serve { line, at });
-                return None;
-            }
-            // One of those that have arrived is next.
-            let chosen = self.random.random_range(0..arrived);
-            let request = state.queue.take(*now, chosen);
+                Err(at) => {
+                    if at < Time::MAX && state.plans(*now, at) {
+                        self.signals.push(Signal::Serve { line, at });
+                    }
+                    return None;
+                }
+            };
+            let request = state.queue.swap_remove(chosen);
             is_read = self.map.is_near(state, &request);
             if !is_read {
                 self.leave(*now, line, request);
@@ -79,10 +69,10 @@ impl Cache {
             // The last-level cache goes on to the next request.
             let costs = &self.map.machine.costs;
             state.free = *now + costs.gap;
-            let travels = way_back(&mut self.random, costs, self.map.answer(&request));
+            let travels = vary(&mut self.random, costs, self.map.answer(&request));
             let at = *now + travels + costs.hit;
             self.traffic.near += 1;
-            state.add_sharer(*now, &self.map, &request);
+            state.add_sharer(&request);
             let granted = Granted { request, at };
             let Some(earlier) = watches(&granted) else {
                 return Some(granted);
@@ -119,7 +109,7 @@ impl Cache {
         // Instructions that are under way end first.
         let arrives = now.max(state.used) + data;
         let at = arrives + self.takes(request.access);
-        self.grant(now, line, &request, arrives);
+        self.grant(line, &request, arrives);
         self.lines[line].free = at;
         self.signals.push(Signal::Done(Granted { request, at }));
         true
@@ -127,7 +117,7 @@ impl Cache {
 
     /// Grants the line, or a copy, to the core, where it arrives at `arrives`. Cores that must lose
     /// it lose it now.
-    fn grant(&mut self, now: Time, line: usize, request: &Request, arrives: Time) {
+    fn grant(&mut self, line: usize, request: &Request, arrives: Time) {
         let (core, place) = (request.core as usize, request.place as usize);
         let is_read = request.access == Access::Read;
         let state = &mut self.lines[line];
@@ -145,14 +135,14 @@ impl Cache {
             Some(false) => self.traffic.far += 1,
         }
         if is_read && matches!(state.copies, Copies::Shared(_)) {
-            return state.add_sharer(now, &self.map, request);
+            return state.add_sharer(request);
         }
         let takes_over = self.map.machine.migratory && state.dirty;
         state.dirty = false;
         let loser = owner.filter(|&owner| owner != core);
         if let Some(owner) = loser.filter(|_| is_read && !takes_over) {
             state.copies = Copies::Shared(self.map.sharers([owner, core]));
-            return state.comes_nearer(now, &self.map, |_| true);
+            return;
         }
         // A read takes over a changed line, since the reader is likely to change it next.
         state.copies = Copies::Owned(core);
@@ -164,12 +154,6 @@ impl Cache {
         if loser.is_some() || !is_read {
             self.lose(line, request.vcpu as usize);
         }
-        // The way stays the same for all but those that have the line, or had it.
-        let stays = owner.filter(|_| was_at == place);
-        self.lines[line].redirect(&self.map, |request, _| {
-            let requester = request.core as usize;
-            stays.is_none_or(|owner| [owner, core].contains(&requester))
-        });
     }
 
     /// Notifies all watchers but one.
@@ -184,16 +168,6 @@ impl Cache {
             self.signals.push(Signal::Lost(lost));
         }
     }
-}
-
-/// Returns how long the answer of a last-level cache travels to a reader, given the mean.
-#[inline(always)]
-fn way_back(random: &mut Random, costs: &Costs, mean: Time) -> Time {
-    if costs.jitter != 0.0 {
-        // Its snoop takes no time, but is drawn as all are: the figures of the score depend on it.
-        random.next_u64();
-    }
-    vary(random, costs, mean)
 }
 
 /// How long an owner keeps a wanted line: from nothing to twice the mean. With less variation an

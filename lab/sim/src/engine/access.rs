@@ -88,11 +88,7 @@ impl Engine {
                     self.next_serve = Some((line, at));
                 }
                 Signal::Serve { line, at } => self.plan(at, Event::Serve(line)),
-                Signal::Lost(watchers) => {
-                    for number in watchers {
-                        self.notices_loss(self.cache.watcher(number));
-                    }
-                }
+                Signal::Lost(watchers) => self.notice_loss(watchers),
             }
         }
         self.cache.forget_signals();
@@ -146,7 +142,7 @@ impl Engine {
     /// Its vCPU goes on then.
     fn goes_on(&mut self, &Granted { request, at }: &Granted) {
         let vcpu = request.vcpu as usize;
-        self.settles_from(vcpu, request.requested_at);
+        self.settles_from(vcpu, (self.ahead[vcpu].watched, request.requested_at));
         self.goes(vcpu, at);
     }
 

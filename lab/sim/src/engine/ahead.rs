@@ -30,14 +30,13 @@ pub(super) struct Ahead {
     /// Whether its wait may end without a change of the line: at a time, after some polls, or for a
     /// while by a pause-loop exit.
     is_limited: bool,
-    /// When it requested the line for its last load, and when it loaded the word.
-    requested: Time,
-    loaded: Time,
+    /// Since when its account lacks all, and its time without a request in all of that.
+    begun: Time,
+    spun: Time,
+    /// Since when it watched the line that it has lost.
+    pub watched: Time,
     /// When the processor notices its loop of pauses.
     noticed: Time,
-    /// The times in both states before that request, which its account lacks.
-    spun: Time,
-    waited: Time,
     /// That of its wait.
     poll: Option<*const dyn Poll>,
 }
@@ -56,24 +55,25 @@ impl Ahead {
         if verdict != Some(false) {
             return None;
         }
-        let (requested, at) = (granted.request.requested_at, granted.at);
-        let mut end = Time::MAX;
-        if self.is_limited {
-            end = vcpu.watches_again(self.loaded, requested, at)?;
-            self.noticed = vcpu.noticed();
+        if !self.is_limited {
+            return Some(Time::MAX);
         }
-        self.waited += self.loaded - self.requested;
-        self.spun += requested - self.loaded;
-        (self.requested, self.loaded) = (requested, at);
+        let requested = granted.request.requested_at;
+        let end = vcpu.watches_again(self.watched, requested, granted.at)?;
+        self.noticed = vcpu.noticed();
         Some(end)
     }
 
-    /// Returns the account up to `now`. It makes its next request at `next`.
-    pub fn account(&self, vcpu: &Vcpu, now: Time, next: Time) -> Account {
+    /// Returns the account up to `now`, of a vCPU that requests the line at `next`, or watches it
+    /// since then.
+    pub fn account(&self, vcpu: &Vcpu, now: Time, (since, next): (Time, Time)) -> Account {
+        let spun = match next {
+            Time::MAX => self.spun + now.saturating_sub(since),
+            next => self.spun - next.saturating_sub(now),
+        };
         let mut account = vcpu.account;
-        account[State::Spin] += self.spun + now.min(next).saturating_sub(self.loaded);
-        account[State::Memory] += self.waited + (now.min(self.loaded) - self.requested);
-        account[State::Memory] += now.saturating_sub(next);
+        account[State::Spin] += spun;
+        account[State::Memory] += now - self.begun - spun;
         account
     }
 }
@@ -87,10 +87,12 @@ impl Engine {
         if begins && !self.may_go_ahead(vcpu, watcher.requested_at) {
             return false;
         }
-        let ahead = &self.ahead[vcpu];
+        let ahead = &mut self.ahead[vcpu];
+        ahead.watched = watcher.requested_at;
         if at >= ahead.noticed || self.cache.has(line, core, Access::Read) {
             return false;
         }
+        ahead.spun += at - ahead.watched;
         if ahead.is_limited {
             self.events.cancel(vcpu);
         }
@@ -114,8 +116,8 @@ impl Engine {
         }
         self.ahead[vcpu] = Ahead {
             is_limited: spin.is_limited() || self.host.pause_exit.used().is_some(),
-            requested: since,
-            loaded: since,
+            begun: since,
+            watched: since,
             noticed: state.noticed(),
             poll: Some(spin.poll),
             ..Ahead::default()
@@ -140,30 +142,34 @@ impl Engine {
         end.is_some()
     }
 
-    /// Returns when `vcpu`, which is ahead of its time, requests its line. It looks through the
-    /// queue of the line, but rarely: with 72 to 384 spinners that takes at most 2 % of the time of
-    /// a simulation.
-    pub fn requested(&self, vcpu: usize) -> Time {
-        let requested = self.cache.requested(self.vcpus[vcpu].line, vcpu);
-        requested.unwrap_or(Time::MAX)
+    /// Returns since when `vcpu`, which is ahead of its time, watches its line or has watched it,
+    /// and when it requests the line. It looks through the queue of the line, but rarely: with 72
+    /// to 384 spinners that takes at most 2 % of the time of a simulation.
+    pub fn watch_of(&self, vcpu: usize) -> (Time, Time) {
+        let line = self.vcpus[vcpu].line;
+        if let Some(since) = self.cache.watched(line, vcpu) {
+            return (since, Time::MAX);
+        }
+        let requested = self.cache.requested(line, vcpu);
+        (self.ahead[vcpu].watched, requested.unwrap_or(Time::MAX))
     }
 
     /// Brings `vcpu` to what it is now. Undoes what it has done ahead of now.
     pub fn settles(&mut self, vcpu: usize) {
         if self.ahead[vcpu].is_on {
-            self.settles_from(vcpu, self.requested(vcpu));
+            self.settles_from(vcpu, self.watch_of(vcpu));
         }
     }
 
-    /// The same, if it requests its line at `next`.
-    pub fn settles_from(&mut self, vcpu: usize, next: Time) {
+    /// The same, if it watches its line in the time between.
+    pub fn settles_from(&mut self, vcpu: usize, watch: (Time, Time)) {
         if !std::mem::take(&mut self.ahead[vcpu].is_on) {
             return;
         }
         let (ahead, now) = (self.ahead[vcpu], self.now);
         let state = &mut self.vcpus[vcpu];
-        let (line, since) = (state.line, ahead.loaded);
-        (state.account, state.since) = (ahead.account(state, now, next), now);
+        let (line, (since, next)) = (state.line, watch);
+        (state.account, state.since) = (ahead.account(state, now, watch), now);
         (state.state, state.doing, state.phase) = match since <= now && now < next {
             true => (State::Spin, Doing::Watch { line, since }, Phase::Notice),
             false => (State::Memory, Doing::Access, Phase::Load),

@@ -10,13 +10,14 @@
 //! other words takes simulated time, and its own fibre has to judge.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::state::Engine;
 use super::vcpu::{Doing, Vcpu};
 use super::{CURRENT, current, fibre, with};
 use crate::account::State;
-use crate::cache::{Access, Answer, Request};
+use crate::cache::{Access, Answer};
 use crate::time::Time;
 
 /// Why a spinner's fibre goes on.
@@ -188,20 +189,25 @@ impl Engine {
         true
     }
 
-    /// A watcher of a line has lost it, and notices that at its next iteration.
-    pub fn notices_loss(&mut self, watcher: Request) {
-        let (vcpu, since) = (watcher.vcpu as usize, watcher.requested_at);
-        if since > self.now {
-            // It has not loaded the word yet, but judged a value that was older.
-            return self.settles(vcpu);
-        }
+    /// Watchers of a line have lost it. Each notices that at its next iteration.
+    pub fn notice_loss(&mut self, watchers: Range<u32>) {
         let iteration = self.machine.costs.turn;
-        let at = since + iteration.times(polls(since, self.now, iteration));
-        if self.goes_ahead(&watcher, at) {
-            self.cache.request_ahead(self.now, watcher.made_at(at));
-        } else if matches!(self.vcpus[vcpu].doing, Doing::Watch { .. } | Doing::Ahead) {
-            self.goes(vcpu, at);
+        for number in watchers.clone() {
+            let watcher = self.cache.watcher(number);
+            let (vcpu, since) = (watcher.vcpu as usize, watcher.requested_at);
+            if since > self.now {
+                // It has not loaded the word yet, but judged a value that was older.
+                self.settles_from(vcpu, (since, Time::MAX));
+                continue;
+            }
+            let at = since + iteration.times(polls(since, self.now, iteration));
+            if self.goes_ahead(&watcher, at) {
+                self.cache.request_ahead(number, at);
+            } else if matches!(self.vcpus[vcpu].doing, Doing::Watch { .. } | Doing::Ahead) {
+                self.goes(vcpu, at);
+            }
         }
+        self.cache.requested_ahead(self.now, watchers);
     }
 }
 

@@ -140,7 +140,7 @@ impl Engine {
     /// The vCPUs' accounts up to now.
     pub fn accounts(&self) -> Vec<Account> {
         let account = |vcpu: usize| match self.ahead[vcpu].is_on {
-            true => self.ahead[vcpu].account(&self.vcpus[vcpu], self.now, self.requested(vcpu)),
+            true => self.ahead[vcpu].account(&self.vcpus[vcpu], self.now, self.watch_of(vcpu)),
             false => self.vcpus[vcpu].account_at(self.now),
         };
         (0..self.fibres).map(account).collect()

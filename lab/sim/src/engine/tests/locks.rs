@@ -198,12 +198,12 @@ fn all_builds_have_the_same_results() {
         outcome.expect("these locks are correct").elapsed.as_ps()
     });
     let expected = [
-        100_150_129,
-        183_524_187,
-        144_218_389,
-        84_722_650,
-        137_650_066,
-        146_974_181,
+        106_359_605,
+        167_462_710,
+        138_618_830,
+        81_435_819,
+        100_870_683,
+        131_616_746,
     ];
     assert_eq!(elapsed, expected);
 }

@@ -12,6 +12,9 @@ use crate::machine::tests::rows;
 /// Measured from the first time to the second.
 const WINDOW: [Time; 2] = [Time::us(50), Time::us(350)];
 
+/// A figure is the mean of so many runs: one alone is up to a tenth off.
+const SEEDS: u64 = 8;
+
 /// So many sockets of the preset, with so many cores each.
 fn part(preset: &str, sockets: usize, cores: usize) -> Machine {
     let whole = Machine::preset(preset).expect("tests name presets");
@@ -27,7 +30,10 @@ fn part(preset: &str, sockets: usize, cores: usize) -> Machine {
 fn interval(machine: &Machine, operation: impl Fn()) -> f64 {
     // It has no chores: the published runs of seconds had few.
     let host = Host::threads();
-    let setup = setup(machine, &host, machine.all_cores());
+    let setup = |seed| Setup {
+        seed,
+        ..setup(machine, &host, machine.all_cores())
+    };
     let body = |_| {
         let mut operations = 0_u64;
         loop {
@@ -39,9 +45,12 @@ fn interval(machine: &Machine, operation: impl Fn()) -> f64 {
             }
         }
     };
-    let outcome = run(&setup, body, || true).expect("it ends");
-    let total = outcome.results.iter().sum::<u64>();
-    (WINDOW[1] - WINDOW[0]).as_ns_f64() / total as f64
+    let total = |seed| {
+        let outcome = run(&setup(seed), body, || true).expect("it ends");
+        outcome.results.iter().sum::<u64>()
+    };
+    let total: u64 = (1..=SEEDS).map(total).sum();
+    (WINDOW[1] - WINDOW[0]).as_ns_f64() * SEEDS as f64 / total as f64
 }
 
 fn lock<L: RawLock>(machine: &Machine, counts: bool) -> f64 {
