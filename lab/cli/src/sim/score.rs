@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use overlock_report::columns::Form;
 use overlock_report::json;
+use overlock_study::case::Options;
 use overlock_study::score::text::{figures, summary};
 use overlock_study::score::{Figure, Folder, Score, simulate_all};
 
 use super::how::{self, How};
 use crate::exit::Exit;
 use crate::files::Files;
+use crate::number::whole;
 use crate::terminal::print;
 
 /// Hold simulations against published measurements: orders, errors, the skill over a null model
@@ -38,6 +40,11 @@ pub struct Args {
     /// that changes a lock's regime: seven times as long
     #[arg(long)]
     vary: bool,
+
+    /// Simulate each figure with so many seeds, from --seed on: the median counts, and a range is
+    /// printed where they differ by more than a third
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 100), default_value = "3")]
+    seeds: u64,
 
     /// List the groups and their documents, and exit
     #[arg(long)]
@@ -96,8 +103,16 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let files = Files::open([("--json", &args.how.json)])?;
     let options = args.how.options()?;
-    let outcomes = simulate_all(&chosen, args.vary, &options, args.how.progress());
-    let score = Score::new(&chosen, &outcomes.map_err(how::failed)?);
+    let run = |number| {
+        let seed = options.seed.wrapping_add(number);
+        let options = Options {
+            seed,
+            ..options.clone()
+        };
+        simulate_all(&chosen, args.vary, &options, args.how.progress())
+    };
+    let runs: Result<Vec<_>, _> = (0..args.seeds).map(run).collect();
+    let score = Score::new(&chosen, &runs.map_err(how::failed)?);
     if !args.how.quiet && !files.use_stdout() {
         told(summary(form, &score) + "\n" + &figures(form, &score))?;
     }

@@ -2,8 +2,9 @@
 
 use std::iter::once;
 
-use itertools::Itertools;
+use itertools::{Itertools, iproduct};
 use overlock_bench::error::Error;
+use overlock_bench::stats::median;
 use serde::Serialize;
 
 use super::Class;
@@ -38,11 +39,12 @@ pub struct Line {
     #[serde(flatten)]
     pub row: Row,
     pub class: Class,
-    /// The simulated figure, if there is one.
+    /// The simulated figure, if there is one: the median over the runs.
     pub simulated: Option<f64>,
     /// Whether longer simulations would bring the same, where that is known.
     pub settled: Option<bool>,
-    /// Its range where constants a tenth smaller or larger change the lock's regime.
+    /// Its range where another seed, or constants a tenth smaller or larger, change the lock's
+    /// regime.
     pub range: Option<Range>,
     /// The null model's figure; none if its series is this figure alone.
     pub null: Option<f64>,
@@ -93,13 +95,14 @@ pub struct Score {
 }
 
 impl Score {
-    /// Judges `figures` by the outcomes of [`simulate_all`].
-    pub fn new(figures: &[Figure], outcomes: &[Outcome]) -> Self {
-        let each = outcomes.len() / figures.iter().flat_map(Figure::cases).count();
-        let mut outcomes = outcomes.chunks(each);
+    /// Judges `figures` by the outcomes of runs of [`simulate_all`], at least one.
+    pub fn new(figures: &[Figure], runs: &[Vec<Outcome>]) -> Self {
+        let each = runs[0].len() / figures.iter().flat_map(Figure::cases).count();
+        let mut runs = runs.iter().map(|run| run.chunks(each)).collect_vec();
         let line = |figure: &Figure| {
-            let outcomes = outcomes.by_ref().take(figure.cases().count());
-            Line::new(figure, &outcomes.collect_vec())
+            let count = figure.cases().count();
+            let runs = runs.iter_mut().map(|run| run.by_ref().take(count));
+            Line::new(figure, &runs.map(Iterator::collect).collect_vec())
         };
         let mut lines = figures.iter().map(line).collect_vec();
         fit(&mut lines);
@@ -123,26 +126,29 @@ impl Score {
 }
 
 impl Line {
-    /// With the outcomes of each of its cases.
-    fn new(figure: &Figure, outcomes: &[&[Outcome]]) -> Self {
+    /// With the outcomes of each of its cases, in each run.
+    fn new(figure: &Figure, runs: &[Vec<&[Outcome]>]) -> Self {
         let settled = |each: &&[Outcome]| each[0].as_ref().ok()?.simulation.settled;
-        let mut settled = outcomes.iter().map(settled);
+        let mut settled = runs.iter().flatten().map(settled);
         let of = |outcome: &Outcome| {
             let brings = figure.of(outcome.as_ref()?);
             brings.ok_or_else(|| "there is nothing to compare".to_owned())
         };
-        let simulated = |at: usize| {
-            let figures = outcomes.iter().map(|each| of(&each[at]));
+        let simulated = |(at, run): (usize, &Vec<&[Outcome]>)| {
+            let figures = run.iter().map(|each| of(&each[at]));
             let ratio = figures.reduce(|ours, over| Ok(ours? / over?));
             ratio.expect("a figure has a case")
         };
-        let simulated: Result<Vec<f64>, _> = (0..outcomes[0].len()).map(simulated).collect();
+        // First the figure as it is in each run, then those with changed constants.
+        let all = iproduct!(0..runs[0][0].len(), runs).map(simulated);
+        let simulated: Result<Vec<f64>, _> = all.collect();
         let failed = simulated.as_ref().err().cloned();
         let simulated = simulated.unwrap_or_default();
+        let as_it_is = simulated.iter().copied().take(runs.len());
         Self {
             row: figure.row.clone(),
             class: Class::of(&figure.case.place),
-            simulated: simulated.first().copied(),
+            simulated: (!simulated.is_empty()).then(|| median(as_it_is)),
             settled: settled.try_fold(true, |so_far, one| Some(so_far && one?)),
             range: Range::of(simulated).filter(|range| range.is_regime_change()),
             null: None,

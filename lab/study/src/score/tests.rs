@@ -41,7 +41,7 @@ fn orders_errors_and_skill_are_those_of_the_figures() {
          c,,D,small.toml,micro,ticket,8,,500,ns\n",
     );
     let simulated = [2e6, 4e6, 8e6, 4e6, 2e6, 2e6].map(|ops| Ok(rate(ops)));
-    let score = Score::new(&figures, &simulated);
+    let score = Score::new(&figures, &[simulated.into()]);
     // Simulated are 2, 4 and 8: the published order of ticket and mcs is right, that of mcs and
     // hybrid is not, and ticket and hybrid hardly differ.
     let a = part(&score.groups, "a");
@@ -76,16 +76,23 @@ fn orders_errors_and_skill_are_those_of_the_figures() {
 #[test]
 fn ranges_unsettled_figures_and_failures_are_told() {
     let figures = folder(&(ROW.replace("4,,", "4,ticket,").replace("Mop/s", "ratio") + ROW));
-    let told = |outcomes: [Outcome; 6]| {
-        let score = Score::new(&figures, &outcomes);
+    let runs = |runs: &[Vec<Outcome>]| {
+        let score = Score::new(&figures, runs);
         (figures_of(Form::Markdown, &score), score)
     };
+    let told = |outcomes: [Outcome; 6]| runs(&[outcomes.into()]);
     let simulated = [4e6, 3.8e6, 1e6, 0.4e6, 2e6, 1.9e6].map(|ops| Ok(rate(ops)));
     let (text, _) = told(simulated.clone());
     assert!(
         text.contains("| 4.00 to 9.50 |") && text.contains("| 2.00 |"),
         "{text}"
     );
+    // The median over the runs, and a range where they have other regimes.
+    let run = |ours: f64, over: f64| [ours, over, ours].map(|ops| Ok(rate(ops))).to_vec();
+    let (text, _) = runs(&[run(4e6, 1e6), run(2e6, 1e6), run(1.9e6, 1e6)]);
+    assert!(text.contains("| 1.90 to 4.00 | 1.00 |"), "{text}");
+    let (text, _) = runs(&[run(2e6, 1e6), run(2.2e6, 1e6), run(1.9e6, 1e6)]);
+    assert!(text.contains("| 2.00 | 1.00 |"), "{text}");
     let mut unsettled = rate(1e6);
     unsettled.simulation.settled = Some(false);
     let [a, b, _, d, e, f] = simulated.clone();
