@@ -257,7 +257,7 @@ impl Cache {
         watcher.map(|watcher| watcher.requested_at)
     }
 
-    /// Returns when `vcpu` has requested the line for an access of its own, if that waits.
+    /// Returns when `vcpu` has requested the line for a load, if that waits.
     pub fn requested(&self, line: usize, vcpu: usize) -> Option<Time> {
         let Line { leaving, queue, .. } = &self.lines[line];
         let leaving = leaving.iter().map(|(request, ..)| request);

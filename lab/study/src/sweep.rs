@@ -105,8 +105,7 @@ impl Grid {
         let locks: Vec<_> = locks.collect::<Result<_, String>>()?;
         let (hosts, others, workloads) = (&self.hosts, &self.others, &self.workloads);
         let of = |vcpus| iproduct!(hosts, others, workloads, vcpus, &locks, &self.seeds);
-        let mut sizes = self.machines.iter();
-        let mut sizes = sizes.by_ref().map(|(_, vcpus)| of(vcpus).size_hint().1);
+        let mut sizes = (self.machines.iter()).map(|(_, vcpus)| of(vcpus).size_hint().1);
         let count = sizes.try_fold(0_usize, |sum, size| sum.checked_add(size?));
         if count.is_none_or(|count| count > MOST_POINTS) {
             return Err(format!("more than {MOST_POINTS} simulations"));

@@ -116,6 +116,9 @@ struct Demand {
     gap_ns: f64,
     /// The share of the time for which the lock is held if nobody waits, or more than all of it.
     busy: f64,
+    /// The same with [`LOCKING`].
+    #[serde(skip)]
+    used: f64,
     /// There are none to choose from.
     locks: [(); 0],
 }
@@ -129,24 +132,25 @@ const LOCKING: f64 = 1e3;
 impl Demand {
     fn new(threads: usize, section_ns: f64, gap_ns: f64) -> Self {
         let locks = [];
-        let busy = threads as f64 * (section_ns + LOCKING) / (section_ns + gap_ns);
+        let share = |held: f64| threads as f64 * held / (section_ns + gap_ns);
         Self {
             threads,
             section_ns,
             gap_ns,
-            busy,
+            busy: share(section_ns),
+            used: share(section_ns + LOCKING),
             locks,
         }
     }
 
     fn is_none(&self) -> bool {
-        self.busy < FREE
+        self.used < FREE
     }
 
     /// For people: why no lock matters.
     fn describe(&self) -> String {
         format!(
-            "No lock matters here: {} threads that hold it for {} and are away for {} use it for \
+            "No lock matters here: {} threads that hold it for {} and are away for {} have it for \
              {} % of the time, so they hardly ever meet. Take the one that suits you otherwise.\n",
             self.threads,
             time(self.section_ns),
@@ -162,12 +166,12 @@ impl Demand {
             if length > LONGEST_SECTION && !self.is_none() {
                 return Err(Exit::usage(format!(
                     "--{option} {}: must be at most {}, since a simulation is shorter; only of a \
-                     lock that is used for less than {} % of the time it may be longer, and this \
-                     one is for {} %",
+                     lock that is in use for less than {} % of the time it may be longer, and this \
+                     one is for {} %, with a microsecond for each use",
                     time(length),
                     time(LONGEST_SECTION),
                     100.0 * FREE,
-                    significant(100.0 * self.busy)
+                    significant(100.0 * self.used)
                 )));
             }
         }

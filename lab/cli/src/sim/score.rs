@@ -103,16 +103,18 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     }
     let files = Files::open([("--json", &args.how.json)])?;
     let options = args.how.options()?;
-    let run = |number| {
-        let seed = options.seed.wrapping_add(number);
+    let seeds: Vec<u64> = (0..args.seeds)
+        .map(|more| options.seed.wrapping_add(more))
+        .collect();
+    let run = |&seed: &u64| {
         let options = Options {
             seed,
             ..options.clone()
         };
         simulate_all(&chosen, args.vary, &options, args.how.progress())
     };
-    let runs: Result<Vec<_>, _> = (0..args.seeds).map(run).collect();
-    let score = Score::new(&chosen, &runs.map_err(how::failed)?);
+    let runs: Result<Vec<_>, _> = seeds.iter().map(run).collect();
+    let score = Score::new(&chosen, seeds, &runs.map_err(how::failed)?);
     if !args.how.quiet && !files.use_stdout() {
         told(summary(form, &score) + "\n" + &figures(form, &score))?;
     }

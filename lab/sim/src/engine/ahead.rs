@@ -143,8 +143,8 @@ impl Engine {
     }
 
     /// Returns since when `vcpu`, which is ahead of its time, watches its line or has watched it,
-    /// and when it requests the line. It looks through the queue of the line, but rarely: with 72
-    /// to 384 spinners that takes at most 2 % of the time of a simulation.
+    /// and when it requests the line. It looks through the watchers and the queue of the line, but
+    /// rarely.
     pub fn watch_of(&self, vcpu: usize) -> (Time, Time) {
         let line = self.vcpus[vcpu].line;
         if let Some(since) = self.cache.watched(line, vcpu) {

@@ -80,6 +80,7 @@ impl Engine {
     pub fn owned(&mut self, vcpu: usize) {
         let buffered = self.vcpus[vcpu].buffered.take();
         let buffered = buffered.expect("only the arrival of its line ends it");
+        debug_assert!((self.cache).has(buffered.line, buffered.core, Access::Write));
         if let Some(store) = buffered.store {
             // SAFETY: the word exists: one that ends takes its stores out of all buffers
             // (`forget_stores`). It is an atomic of the type of `perform`, which came with it.

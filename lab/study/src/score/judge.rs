@@ -92,11 +92,14 @@ pub struct Score {
     /// The classes of each half.
     pub classes: Vec<Part>,
     pub figures: Vec<Line>,
+    /// The seeds of the runs.
+    pub seeds: Vec<u64>,
 }
 
 impl Score {
-    /// Judges `figures` by the outcomes of runs of [`simulate_all`], at least one.
-    pub fn new(figures: &[Figure], runs: &[Vec<Outcome>]) -> Self {
+    /// Judges `figures` by the outcomes of runs of [`simulate_all`], at least one, each with a seed
+    /// of its own.
+    pub fn new(figures: &[Figure], seeds: Vec<u64>, runs: &[Vec<Outcome>]) -> Self {
         let each = runs[0].len() / figures.iter().flat_map(Figure::cases).count();
         let mut runs = runs.iter().map(|run| run.chunks(each)).collect_vec();
         let line = |figure: &Figure| {
@@ -115,6 +118,7 @@ impl Score {
             groups,
             classes,
             figures: lines,
+            seeds,
         }
     }
 

@@ -41,7 +41,7 @@ fn orders_errors_and_skill_are_those_of_the_figures() {
          c,,D,small.toml,micro,ticket,8,,500,ns\n",
     );
     let simulated = [2e6, 4e6, 8e6, 4e6, 2e6, 2e6].map(|ops| Ok(rate(ops)));
-    let score = Score::new(&figures, &[simulated.into()]);
+    let score = Score::new(&figures, vec![1], &[simulated.into()]);
     // Simulated are 2, 4 and 8: the published order of ticket and mcs is right, that of mcs and
     // hybrid is not, and ticket and hybrid hardly differ.
     let a = part(&score.groups, "a");
@@ -77,7 +77,7 @@ fn orders_errors_and_skill_are_those_of_the_figures() {
 fn ranges_unsettled_figures_and_failures_are_told() {
     let figures = folder(&(ROW.replace("4,,", "4,ticket,").replace("Mop/s", "ratio") + ROW));
     let runs = |runs: &[Vec<Outcome>]| {
-        let score = Score::new(&figures, runs);
+        let score = Score::new(&figures, vec![], runs);
         (figures_of(Form::Markdown, &score), score)
     };
     let told = |outcomes: [Outcome; 6]| runs(&[outcomes.into()]);

@@ -18,7 +18,7 @@ pub struct Load {
     pub section: Option<f64>,
     /// The time of a thread between two acquisitions, if that is known.
     pub gap: Option<f64>,
-    /// CPUs that the program could run on; 0 if that is not known.
+    /// CPUs that the program could run on, or that its quota came to; 0 if that is not known.
     pub cpus: usize,
 }
 
@@ -28,13 +28,17 @@ impl Load {
         let known = |length: Option<f64>| length.map_or("not known".to_owned(), time);
         let (section, gap) = (known(self.section), known(self.gap));
         let busy = match self.busy < self.threads {
-            true => format!(", {} of which ran or waited at a time", self.busy),
+            true => format!(", {} of which are simulated, since others slept", self.busy),
             false => String::new(),
+        };
+        let cpus = match self.cpus {
+            0 => String::new(),
+            cpus => format!(" on {cpus} CPUs"),
         };
         format!(
             "The lock {} of the report: held for {section}, {gap} between two acquisitions, \
-             {} threads on {} CPUs{busy}.\n",
-            self.lock, self.threads, self.cpus
+             {} threads{cpus}{busy}.\n",
+            self.lock, self.threads
         )
     }
 }
@@ -65,7 +69,11 @@ pub fn load(profile: &Profile, name: Option<&str>) -> Result<Load, String> {
     };
     let threads = waiting.len().max(2);
     let (waited, run) = (waited as f64, profile.run.seconds * 1e9);
-    let cpus = profile.run.cpus as usize;
+    let quota = profile
+        .run
+        .quota
+        .map_or(usize::MAX, |cpus| cpus.ceil() as usize);
+    let cpus = quota.min(profile.run.cpus as usize);
     let some_cpus = if cpus == 0 { threads } else { cpus };
     // A thread that was there before the run has more than that.
     let ran = waiting.iter().map(|thread| profile.threads[*thread].cpu_ns);
@@ -170,8 +178,14 @@ mod tests {
         profile.run.cpus = 2;
         assert_eq!(of(&profile), (2, 800.0));
         let told = load(&profile, None).unwrap().describe();
-        let says = "800 ns between two acquisitions, 3 threads on 2 CPUs, 2 of which ran or waited";
+        let says = "800 ns between two acquisitions, 3 threads on 2 CPUs, 2 of which are simulated";
         assert!(told.contains(says), "{told}");
+        // Two CPUs by a quota are two.
+        (profile.run.cpus, profile.run.quota) = (64, Some(1.5));
+        assert_eq!(of(&profile), (2, 800.0));
+        profile.run.cpus = 0;
+        let told = load(&profile, None).unwrap().describe();
+        assert!(told.contains("acquisitions, 3 threads"), "{told}");
         profile.locks[1].acquisitions = None;
         assert_eq!(load(&profile, None).unwrap().gap, None);
         profile.locks.clear();
