@@ -37,7 +37,7 @@ fn bad_use_is_refused_in_one_line_with_what_is_valid() {
              --cores 0 => --cores 0 | from 1 to 36
              --cores 19 => --cores 19 | cannot share them evenly | they can share 20
              --seed dice => --seed dice | whole number
-             --seconds 0 => --seconds 0 | simulated seconds
+             --seconds 0 => --seconds 0 | a simulated time
              --vcpus 0 => --vcpus 0 | 1
              --vcpus 5000 => 5000 | 4096
              condvar => condvar | needs the real machine
