@@ -116,14 +116,12 @@ struct Demand {
     gap_ns: f64,
     /// The share of the time for which the lock is held if nobody waits, or more than all of it.
     busy: f64,
-    /// The same with [`LOCKING`].
-    #[serde(skip)]
-    used: f64,
     /// There are none to choose from.
     locks: [(); 0],
 }
 
-/// Below this share threads hardly meet at a lock.
+/// Below this share threads hardly meet at a lock: fewer than one acquisition in a hundred finds it
+/// held.
 const FREE: f64 = 0.01;
 
 /// In nanoseconds, longer than any lock takes that nobody waits for.
@@ -132,19 +130,22 @@ const LOCKING: f64 = 1e3;
 impl Demand {
     fn new(threads: usize, section_ns: f64, gap_ns: f64) -> Self {
         let locks = [];
-        let share = |held: f64| threads as f64 * held / (section_ns + gap_ns);
         Self {
             threads,
             section_ns,
             gap_ns,
-            busy: share(section_ns),
-            used: share(section_ns + LOCKING),
+            busy: threads as f64 * section_ns / (section_ns + gap_ns),
             locks,
         }
     }
 
+    /// The share with [`LOCKING`].
+    fn used(&self) -> f64 {
+        self.threads as f64 * (self.section_ns + LOCKING) / (self.section_ns + self.gap_ns)
+    }
+
     fn is_none(&self) -> bool {
-        self.used < FREE
+        self.used() < FREE
     }
 
     /// For people: why no lock matters.
@@ -171,7 +172,7 @@ impl Demand {
                     time(length),
                     time(LONGEST_SECTION),
                     100.0 * FREE,
-                    significant(100.0 * self.used)
+                    significant(100.0 * self.used())
                 )));
             }
         }

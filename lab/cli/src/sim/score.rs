@@ -106,14 +106,17 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let seeds: Vec<u64> = (0..args.seeds)
         .map(|more| options.seed.wrapping_add(more))
         .collect();
-    let run = |&seed: &u64| {
+    let mut progress = args.how.progress();
+    let run = |(number, &seed): (usize, &u64)| {
         let options = Options {
             seed,
             ..options.clone()
         };
-        simulate_all(&chosen, args.vary, &options, args.how.progress())
+        simulate_all(&chosen, args.vary, &options, |ended, all, case| {
+            progress(number * all + ended, seeds.len() * all, case);
+        })
     };
-    let runs: Result<Vec<_>, _> = seeds.iter().map(run).collect();
+    let runs: Result<Vec<_>, _> = seeds.iter().enumerate().map(run).collect();
     let score = Score::new(&chosen, seeds, &runs.map_err(how::failed)?);
     if !args.how.quiet && !files.use_stdout() {
         told(summary(form, &score) + "\n" + &figures(form, &score))?;

@@ -8,7 +8,8 @@ use super::{Access, Random};
 use crate::machine::Machine;
 use crate::time::Time;
 
-/// So many waiting requests are all looked at, and of more than that so many first.
+/// So many waiting requests are all looked at, and of more than that so many first. With 3 and with
+/// 24 `ticket` on 256 threads is as fast, within 5 %.
 const FEW: usize = 8;
 
 /// The way between two places.

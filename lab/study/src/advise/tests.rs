@@ -29,6 +29,11 @@ fn advice_of(threads: usize, locks: &[(&'static str, f64)]) -> Advice {
 }
 
 #[test]
+fn our_locks_are_in_the_registry() {
+    assert_eq!(named(OURS).count(), OURS.split(", ").count());
+}
+
+#[test]
 fn the_best_locks_come_first_with_their_ranges() {
     let names = ["ticket", "mcs", "hybrid", "queued", "pv_queued", "unfair"];
     let mut advice = answer_of(4, &names, true);

@@ -326,7 +326,7 @@ fn a_short_turn_is_passed_without_a_wake_up() {
 }
 
 /// Fails where the recommended mutex kicks newcomers with the lock in hand: behind the other CPUs,
-/// which all wait for the kernel's bucket. It takes 12.7 ms, and took more than 46 with fewer
+/// which all wait for the kernel's bucket. It takes 12.1 ms, and took more than 46 with fewer
 /// sections when that was so.
 #[test]
 fn hundreds_of_threads_do_not_meet_in_the_kernel() {
